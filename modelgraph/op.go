@@ -110,6 +110,8 @@ type Attention struct {
 	QKNormWhole bool `json:"qk_norm_whole,omitzero"`
 	// QKEpsilon is the epsilon of these norms, as in [Norm].
 	QKEpsilon float64 `json:"qk_epsilon,omitzero"`
+	// ValueNorm: v passes a norm too, in fp32 and without a weight (Gemma 4).
+	ValueNorm bool `json:"value_norm,omitzero"`
 	// Fused: one projection makes q, k and v, which are views of it.
 	Fused bool `json:"fused,omitzero"`
 	// Transposed: the matrices are stored [in, out] (pytorch_utils.py: Conv1D),
@@ -128,7 +130,8 @@ type Attention struct {
 	Eager bool `json:"eager,omitzero"`
 	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5), or none if empty. The bias
 	// "decomposed" (SAM) is a number a row and one a column of an image, for every head. It does
-	// not make attention Eager: the kernel takes it as a mask. With the bias "global" (Longformer),
+	// not make attention Eager: the kernel takes it as a mask. So are "windows" (Swin), of the
+	// positions in a window, and "shifted", which is that with a mask of each window. With "global" (Longformer),
 	// some tokens see all and are seen by all, in addition to a window. They have queries, keys and
 	// values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
@@ -269,6 +272,10 @@ type Linear struct {
 	Returned bool `json:"returned,omitzero"`
 	// Persists: a variable of the model's forward holds the result (modeling_electra.py).
 	Persists bool `json:"persists,omitzero"`
+	// LayerScale: a learned vector multiplies the result, which backward keeps for it (ConvNeXt).
+	LayerScale bool `json:"layer_scale,omitzero"`
+	// Extra is how many more tensors of its input's size the block's variables hold while it runs.
+	Extra int64 `json:"extra,omitzero"`
 }
 
 // Conv is a convolution; its output has Out channels a token.

@@ -104,6 +104,6 @@ func convNextLayer(modules *builder, name string, dim int64, activation string, 
 	}
 	wide := conv(dot(name, "dwconv"), dim, dim, 1, 7, dim, residual)
 	norm := addLayerNorm(modules, dot(name, "layernorm"), dim, wide)
-	up := addLinear(modules, dot(name, "pwconv1"), dim, 4*dim, activation, norm)
-	modules.hidden = modules.add(dot(name, "pwconv2"), modelgraph.Linear{In: 4 * dim, Out: dim}, []string{up, residual}, linearParams("", 4*dim, dim, true)...).Name
+	up := modules.add(dot(name, "pwconv1"), modelgraph.Linear{In: dim, Out: 4 * dim, Activation: activation, Extra: 1}, []string{norm}, linearParams("", dim, 4*dim, true)...).Name
+	modules.hidden = modules.add(dot(name, "pwconv2"), modelgraph.Linear{In: 4 * dim, Out: dim, LayerScale: scaled}, []string{up, residual}, linearParams("", 4*dim, dim, true)...).Name
 }

@@ -37,9 +37,14 @@ func dinov2(modules *builder, cfg *config, path string) string {
 		params = append(params, linearParams(name, hidden, hidden, bias || i == len(names)-1)...)
 	}
 	scale := part{op: modelgraph.Parameter{}, params: []modelgraph.Tensor{tensor("lambda1", hidden)}}
+	mlp := dinov2MLP(cfg, hidden)
+	if feed, ok := mlp.op.(modelgraph.MLP); ok && !later { // forward's hidden_states_norm and self_attention_output
+		feed.Extra = 2
+		mlp.op = feed
+	}
 	stack := &visionStack{
 		dim: hidden, layers: cfg.count(0, "num_hidden_layers"), norm: modelgraph.LayerNorm,
-		attention: func(int64) part { return part{op: op, params: params} }, mlp: dinov2MLP(cfg, hidden),
+		attention: func(int64) part { return part{op: op, params: params} }, mlp: mlp,
 		attnNorm: "norm1", attn: "attention", mlpNorm: "norm2", mlpName: "mlp",
 		order:   []string{"norm1", "attention", "layer_scale1", "norm2", "mlp", "layer_scale2"},
 		between: map[string]part{"layer_scale1": scale, "layer_scale2": scale},

@@ -39,7 +39,7 @@ func swin(modules *builder, cfg *config, class string) {
 		modules.unit(stage, func() {
 			modules.on(fixedStream(tokens), func() {
 				for j := range depth {
-					swinBlock(modules, cfg, indexed(dot(stage, "blocks"), j), dim, heads[i], fmt.Sprintf("num_heads[%d]", i))
+					swinBlock(modules, cfg, indexed(dot(stage, "blocks"), j), dim, heads[i], fmt.Sprintf("num_heads[%d]", i), j%2 == 1 && min(grid.rows, grid.columns)>>i > side(cfg, 7, "window_size"))
 				}
 			})
 			if i == len(depths)-1 {
@@ -83,14 +83,17 @@ func swinEmbeddings(modules *builder, cfg *config, path string, grid patchGrid, 
 	modules.hidden = modules.add(dot(path, "norm"), norm, append([]string{patch}, extra...), normParams("", dim, true)...).Name
 }
 
-// swinBlock is SwinLayer.
-func swinBlock(modules *builder, cfg *config, name string, dim, heads int64, field string) {
+// swinBlock is SwinLayer. Windows of every second one are shifted, if there is more than one.
+func swinBlock(modules *builder, cfg *config, name string, dim, heads int64, field string, shifted bool) {
 	if heads == 0 || dim%max(1, heads) != 0 {
 		cfg.fail(field, "%d heads do not divide the width %d", heads, dim)
 		return
 	}
 	window, bias := side(cfg, 7, "window_size"), cfg.flag("qkv_bias")
-	op := modelgraph.Attention{Dim: dim, Heads: heads, KVHeads: heads, HeadDim: dim / heads, Bidirectional: true, Packed: true, Window: window * window}
+	op := modelgraph.Attention{Dim: dim, Heads: heads, KVHeads: heads, HeadDim: dim / heads, Bidirectional: true, Packed: true, Window: window * window, ScoreBias: "windows"}
+	if shifted {
+		op.ScoreBias = "shifted"
+	}
 	attention, mlp := dot(name, "attention"), dot(name, "mlp")
 	before, after, residual := dot(name, "layernorm_before"), dot(name, "layernorm_after"), modules.hidden
 	rows := (2*window - 1) * (2*window - 1)
@@ -106,6 +109,7 @@ func swinBlock(modules *builder, cfg *config, name string, dim, heads int64, fie
 		cfg.fail("mlp_ratio", "%v makes no width of %d", cfg.float(4, "mlp_ratio"), dim)
 		return
 	}
-	p := feedForward{dim: dim, hidden: inner, activation: cfg.str("gelu", "hidden_act"), bias: true, up: "fc1", down: "fc2"}.part()
+	// Variables of forward: shortcut, hidden_states_windows, attention_output and attention_windows.
+	p := feedForward{dim: dim, hidden: inner, activation: cfg.str("gelu", "hidden_act"), bias: true, up: "fc1", down: "fc2", more: 3}.part()
 	modules.hidden = modules.add(mlp, p.op, []string{after, attention}, p.params...).Name
 }

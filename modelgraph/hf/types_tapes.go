@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
@@ -38,8 +40,8 @@ type typeTapes struct {
 	// number, atoms…]. An atom is $field, or tensor/side; a slash before it divides. A size may also
 	// be [a kernel's rule, indexes of its sizes…].
 	Sizes [][]any `json:"sizes"`
-	// Parts are the steps of layers.
-	Parts []tapePart          `json:"parts"`
+	// Parts are the steps of layers, each a [tapePart] for some modes.
+	Parts []jsontext.Value    `json:"parts"`
 	Modes map[string]tapeMode `json:"modes"`
 	// Inside is the field of the model that a text runs through and a dot, empty if it is the whole.
 	Inside string `json:"inside"`
@@ -84,7 +86,7 @@ func (sum *tapeSum) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// tapePart is a [learned.Tape] of sums.
+// tapePart is a [learned.Part] of sums.
 type tapePart struct {
 	Saved    tapeSum      `json:"saved"`
 	Returned tapeSum      `json:"returned"`
@@ -186,8 +188,9 @@ type taping struct {
 	rank   int64            // of adapters
 	layers []modelgraph.Layer
 	index  map[string]int
-	shared map[*tapePart]learned.Tape // of parts that name no layer by a distance
-	least  int64                      // tokens of a sequence
+	parts  map[int64]*tapePart         // by index
+	shared map[*tapePart]*learned.Part // of parts that name no layer by a distance
+	least  int64                       // tokens of a sequence
 	most   int64
 	counts map[string]int // layers of lists
 	kinds  []string       // of these
@@ -198,7 +201,7 @@ func (t *taping) step(mode *tapeMode, rank int64) []*learned.Tape {
 	if len(mode.Layers) == 0 || !mode.Older && t.in.at != newest.at {
 		return nil
 	}
-	t.rank, t.shared, t.counts = rank, make(map[*tapePart]learned.Tape), make(map[string]int)
+	t.rank, t.parts, t.shared, t.counts = rank, make(map[int64]*tapePart), make(map[*tapePart]*learned.Part), make(map[string]int)
 	if !t.measure() || !t.count() {
 		return nil
 	}

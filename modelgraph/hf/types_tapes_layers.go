@@ -101,7 +101,12 @@ func (t *taping) part(row []any, list string, number int) *tapePart {
 	for _, choice := range choices {
 		one, _ := choice.([]any)
 		if (one[0] == "" || one[0] == place) && (one[1] == "" || one[1] == kind) {
-			return &t.line.Parts[whole(one[2])]
+			at := int64(whole(one[2]))
+			if t.parts[at] == nil {
+				t.parts[at] = new(tapePart)
+				typeTapeTable.Read(t.line.Parts[at], t.parts[at])
+			}
+			return t.parts[at]
 		}
 	}
 	return nil
@@ -130,17 +135,15 @@ func (t *taping) all(rows [][]any) []*learned.Tape {
 	}
 	out := make([]*learned.Tape, len(t.layers))
 	for rank, one := range order {
-		tape := t.tape(t.layers[one.layer].Name, one.part)
-		tape.Rank = rank
-		out[one.layer] = tape
+		out[one.layer] = &learned.Tape{Rank: rank, Part: t.placed(t.layers[one.layer].Name, one.part)}
 	}
 	return out
 }
 
-// tape is a part at a layer's place.
-func (t *taping) tape(name string, part *tapePart) *learned.Tape {
+// placed is a part at a layer's place.
+func (t *taping) placed(name string, part *tapePart) *learned.Part {
 	if one, ok := t.shared[part]; ok {
-		return &one
+		return one
 	}
 	own, alike := 0, true
 	if at := numbersIn(name); len(at) > 0 {
@@ -163,17 +166,17 @@ func (t *taping) tape(name string, part *tapePart) *learned.Tape {
 		}
 		return out
 	}
-	tape := &learned.Tape{
+	out := &learned.Part{
 		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
 		Forward: moments(part.Forward), Backward: moments(part.Backward), Accumulate: moments(part.Accumulate),
 	}
 	if part.Accumulate == nil {
-		tape.Accumulate = tape.Backward
+		out.Accumulate = out.Backward
 	}
 	if alike {
-		t.shared[part] = *tape
+		t.shared[part] = out
 	}
-	return tape
+	return out
 }
 
 // sum is a sum of products; false if a factor of it is not known or 0.

@@ -57,7 +57,7 @@ func (model *vit) embeddings(modules *builder, name string, maskToken bool) {
 	params = append(params, tensor("position_embeddings", 1, model.grid.count()+1, hidden))
 	modules.hidden = modules.add(name, modelgraph.Embedding{Vocab: model.grid.count() + 1, Dim: hidden}, []string{patches}, params...).Name
 	modules.on(model.tokens(0), func() {
-		modules.add(patches, modelgraph.Conv{In: model.channels, Out: hidden, Kernel: model.grid.height * model.grid.width}, nil,
+		modules.add(patches, modelgraph.Conv{In: model.channels, Out: hidden, Kernel: model.grid.height * model.grid.width, Stride: model.grid.height * model.grid.width}, nil,
 			tensor("weight", hidden, model.channels, model.grid.height, model.grid.width), tensor("bias", hidden))
 	})
 }

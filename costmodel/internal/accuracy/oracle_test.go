@@ -214,8 +214,8 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 251 || plans != 233 || 100*near < 71*plans {
-		t.Errorf("%d of %d plans of %d rows are within 0.5 %%; there are 233 of 251", near, plans, rows)
+	if rows != 291 || plans != 271 || 100*near < 71*plans {
+		t.Errorf("%d of %d plans of %d rows are within 0.5 %%; there are 271 of 291", near, plans, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, plans, table.String())
 }
@@ -236,6 +236,7 @@ var unexplained = map[string]int64{
 	"minicpm3 sampled": 3407872, "convnext.train": 4185600, "swin.train": 10448896, "distilbert.autocast": 2752512, "mt5.ckpt": -2948096,
 	"nomic_bert.layers": 2408448, "openai-gpt.layers": 3145728, "lfm2.layers": -5767168, "doge.layers": 4194304, "longt5.layers": 2293760,
 	"xlm-roberta-xl.layers": 4777984, "gemma3_text.generate": -7340032, "wavlm.train": -6994944,
+	"swin.train.autocast fresh": 4705280, "swin.train fresh": 2326528, "stablelm.autocast fresh": 2752512, "t5.ckpt fresh": -5242880,
 }
 
 // traced is the difference of devmap.measure, if it ran before.
@@ -257,7 +258,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 // Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 493, "peaks_sweep.jsonl.gz": 1091} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 498, "peaks_sweep.jsonl.gz": 1112} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {

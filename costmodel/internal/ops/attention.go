@@ -33,7 +33,7 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.FLOPs += 2 * float64(tokens) * float64(op.in()) * float64(gate)
 	}
 	if op.LayerScale {
-		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
+		cost.Memory.Saved += shape.elementBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
 	}
 	if op.Dropout {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, one byte per element
@@ -86,7 +86,17 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	if op.SharedKV {
 		keys = 0
 	}
-	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
+	switch {
+	case oneNorm(op) && MixedPrecision(shape.Precision) && shape.Train: // autocast's fp32 copy of the input
+		normed = 0
+	case oneNorm(op) && op.Fused && op.Rope: // the input is the projection, which v keeps (kernelSaved)
+		normed = -4
+	}
+	values := int64(0) // v in fp32, before its norm
+	if op.ValueNorm && !op.SharedKV {
+		values = 4 * shape.Tokens * dims.v
+	}
+	return (4+normed)*shape.Tokens*(dims.q+keys) + values + 4*shape.Tokens*op.normRows()
 }
 
 // normedQ is the most that the norm of q makes, before k: what it reads, that in fp32, and
@@ -291,8 +301,13 @@ func (op attention) geometry(shape *Shape) geo {
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
-	if op.ScoreBias == decomposed {
+	switch padded := (length + 15) / 16 * 16; op.ScoreBias { // SDPA pads a bias's last side (sdp_utils, pad_bias)
+	case decomposed:
 		dims.masked = op.Heads * shape.Tokens * length
+	case "windows":
+		dims.masked = op.Heads * length * padded
+	case "shifted":
+		dims.masked = op.Heads * shape.Tokens * padded
 	}
 	dims.prompt, dims.cached = shape.Batch*full, shape.Batch*cached
 	if shape.Cache <= shape.Length {
@@ -325,6 +340,8 @@ func keysSeen(op *attention, shape *Shape, length int64) float64 {
 // and values that it requires.
 func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
+	case max(op.HeadDim, dims.out/max(1, op.Heads)) > 256 && !op.written(shape) && !op.masked(shape) && !op.Cross:
+		return shape.Tokens * max(0, dims.q+dims.out-dims.k-dims.v) // no kernel takes these and unequal heads (use_gqa_in_sdpa)
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
 		return shape.Tokens * shape.Length // the mask of the indexer
 	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's mask

@@ -15,7 +15,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		cost.Memory.Saved -= element * tokens * (dims.q + dims.k)
 	}
 	if op.LayerScale {
-		cost.Memory.Saved -= shape.streamBytes() * op.Dim * tokens
+		cost.Memory.Saved -= shape.elementBytes() * op.Dim * tokens
 	}
 	kernel := op.kernelSaved(&dims, shape)
 	// The projection reads a copy of the kernel's output, and only it keeps the copy.

@@ -20,13 +20,20 @@ func (op linear) cost(shape *Shape) Cost {
 	if op.Activation != "" {
 		act = activationExtra(op.Activation) + 1
 	}
-	cost := dense(op.In*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
+	cost := dense(op.In*tokens, op.Out*tokens, op.Out, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
 	if op.Activation == "relu2" && shape.Train { // its result is freed; square's backward makes two more
 		cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
 		cost.peak(
 			backwardPoint{2 * shape.elementBytes() * op.Out * tokens, 0, 0},
 			backwardPoint{shape.elementBytes() * op.In * tokens, shape.NewGrads, shape.NewGrads},
 		)
+	}
+	if op.Activation != "" && !shape.Train { // the input is freed before the activation
+		cost.Memory.Forward = shape.elementBytes() * tokens * max(op.In+op.Out, activationWork(op.Activation)*op.Out)
+	}
+	cost.Memory.Forward += op.Extra * shape.elementBytes() * op.In * tokens
+	if op.LayerScale {
+		cost.Memory.Saved += shape.elementBytes() * op.Out * tokens
 	}
 	if shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
@@ -39,11 +46,13 @@ func (op linear) cost(shape *Shape) Cost {
 
 // dense returns the cost of a product with in input elements and out output elements, and an
 // activation that keeps act tensors.
-func dense(in, out, act int64, flops float64, shape *Shape) Cost {
+func dense(in, out, bias, act int64, flops float64, shape *Shape) Cost {
 	element := shape.elementBytes()
 	cost := Cost{Known: true, Output: shape.streamBytes() * out, FLOPs: flops}
 	cost.Memory.Saved = element * (in + act*out)
-	cost.Memory.Forward = element*(in+(1+act)*out) + shape.streamBytes()*out
+	cost.Casts = shape.casts(0, 0, max(0, shape.Weights-bias))
+	cost.Memory.Saved += cost.Casts
+	cost.Memory.Forward = element*(in+(1+act)*out) + shape.streamBytes()*out + cost.Casts
 	cost.peak(backwardPoint{element * (in + 2*out), shape.NewGrads, shape.NewGrads})
 	return cost
 }
@@ -51,6 +60,7 @@ func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 // freeze keeps the input only for an adapter. It keeps the activation's output only if the
 // activation or the next layer needs it.
 func (op linear) freeze(cost *Cost, shape *Shape) {
+	cost.Memory.Saved -= cost.Casts
 	tokens, saved := shape.Tokens, shape.adapterSaved(false)
 	if op.Pooled {
 		tokens = shape.Batch
@@ -119,11 +129,20 @@ func (op conv) cost(shape *Shape) Cost {
 	if op.Activation != "" {
 		act = activationExtra(op.Activation) + 1
 	}
-	return dense(op.In*max(1, op.Stride)*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Kernel)*float64(op.Out), shape)
+	in := op.In * max(1, op.Stride) * tokens
+	cost := dense(in, op.Out*tokens, op.Out, act, 2*float64(tokens)*float64(op.In)*float64(op.Kernel)*float64(op.Out), shape)
+	if shape.Given {
+		cost.Memory.UntilBodyEnd = shape.weightBytes() * in
+		if MixedPrecision(shape.Precision) { // what is saved is a cast
+			cost.Memory.Saved += shape.weightBytes() * in
+		}
+	}
+	return cost
 }
 
 // freeze keeps the input only for an adapter, as [linear] does.
 func (op conv) freeze(cost *Cost, shape *Shape) {
+	cost.Memory.Saved -= cost.Casts
 	cost.Memory.Saved -= shape.elementBytes() * op.In * shape.Tokens * max(1, op.TokenRatio)
 	cost.adapted(shape, shape.adapterSaved(false))
 }

@@ -35,7 +35,7 @@ func (op mlp) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Forward += shape.reduced(op.Dim) + op.Extra*stream
 	if op.LayerScale {
-		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens
+		cost.Memory.Saved += element * op.Dim * tokens
 	}
 	if op.Dropout {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, one byte per element
@@ -80,7 +80,7 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 		// scale keeps, is freed too.
 		left, first := 2*stream+element*fN-element*tensors*fN-masked, stream+element*fN-masked
 		if op.LayerScale {
-			left -= stream
+			left -= element * op.Dim * tokens
 		}
 		if shape.Recompute && !MixedPrecision(shape.Precision) {
 			// Tensors that a checkpoint recomputes live as long as the node's apply. The sum comes

@@ -37,8 +37,10 @@ type Shape struct {
 	// Inputs: the layer embeds a decoder's tokens. The model's forward keeps its output in a
 	// variable.
 	Inputs bool
-	// Persists: the layer's output is another stack's output that a decoder reads, or the tokens'
-	// embeddings of such a decoder. The model's forward keeps it in a variable.
+	// Given: the layer reads the caller's pixels or audio, which exist throughout the step.
+	Given bool
+	// Persists: the layer's output is another stack's output that a decoder reads, the tokens'
+	// embeddings of such a decoder, or an image's. The model's forward keeps it in a variable.
 	Persists bool
 	// StackOutput is the bytes of another stack's output, which a model with a head also returns.
 	StackOutput int64

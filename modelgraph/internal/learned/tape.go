@@ -50,11 +50,15 @@ func (steps Steps) Step(asked Asked) *Tape {
 	return nil
 }
 
-// Tape is what a layer does to the memory of one GPU in a step, without what the layers before it
-// keep.
+// Tape is what a layer does to the memory of one GPU in a step.
 type Tape struct {
 	// Rank is the layer's place among the layers that run.
 	Rank int
+	*Part
+}
+
+// Part is the memory, without what the layers before it keep. Layers may share it.
+type Part struct {
 	// Saved stays until the layer's backward, or until the end (a cache). The model returns Returned.
 	Saved, Returned Storages
 	// Forward are its largest moments. Those of Backward are without Saved and Returned. Backward

@@ -184,6 +184,20 @@ class Data(unittest.TestCase):
         found = devmap.measure(lambda: torch.zeros(3, device="cuda").sum().item())
         self.assertRegex(found.assumed[0], r"torch_measure.py:\d+ reads a value from the GPU: 1.0 was assumed")
 
+    def test_scaled_gradients_are_finite(self):
+        """GradScaler skips a step with infinite gradients, which makes no states."""
+
+        def step():
+            weight = torch.nn.Parameter(torch.zeros(8, device="cuda"))
+            scaler, optimizer = torch.amp.GradScaler("cuda"), torch.optim.AdamW([weight])
+            scaler.scale(weight.sum()).backward()
+            scaler.step(optimizer)
+            states.update(optimizer.state)
+
+        states = {}
+        devmap.measure(step)
+        self.assertTrue(states)
+
     def test_a_count_is_asked_for(self):
         def step():
             return torch.zeros(1000, device="cuda").nonzero()

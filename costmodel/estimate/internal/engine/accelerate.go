@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -22,7 +21,7 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 }
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
-	table.OutputBytes = outputs(model) + pixels(model)
+	table.OutputBytes = outputs(model)
 	if part, returned, loss := layers.TapePart(model, table.Units); part != nil {
 		table.OutputBytes, table.LossBytes, table.Part = returned, loss, part
 		return
@@ -55,21 +54,6 @@ func outputs(model *layers.Model) int64 {
 		linear, _ := layer.Op.(modelgraph.Linear)
 		if _, rotary := layer.Op.(modelgraph.Rotary); linear.Returned || !read[i] && !rotary {
 			total += layer.Cost.Output
-		}
-	}
-	return total
-}
-
-// pixels is the size of the images on the input's device, in inference; training keeps them anyway.
-func pixels(model *layers.Model) int64 {
-	if model.Workload.Mode != costmodel.Infer {
-		return 0
-	}
-	var total int64
-	for i := range model.Layers {
-		layer := &model.Layers[i]
-		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers) == 0 {
-			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * ops.ComputeBytes(model.Rules.Compute)
 		}
 	}
 	return total

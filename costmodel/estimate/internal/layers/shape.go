@@ -26,6 +26,7 @@ func (model *Model) shapes() {
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
 		in := model.Layers[i].InputLayers
+		shape.Given = len(in) == 0
 		shape.SameResidual = len(in) > 1 && in[0] == in[1]
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
@@ -281,9 +282,13 @@ func inputs(graph *modelgraph.Graph) int {
 
 // persisting marks what a decoder's forward keeps while it reads another stack: that stack's
 // output, and its own embeddings (modeling_t5.py, T5Stack.forward, inputs_embeds; modeling_bart.py,
-// BartDecoder.forward).
+// BartDecoder.forward). A model of images alone keeps its embeddings, which the first block reads as
+// its residual (modeling_vit.py, ViTModel.forward, embedding_output).
 func persisting(graph *modelgraph.Graph) []bool {
 	out, crosses := make([]bool, len(graph.Layers)), false
+	if first := imageResidual(graph); first >= 0 {
+		out[first] = true
+	}
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		if attention, ok := layer.Op.(modelgraph.Attention); ok && attention.Cross && layer.Stream.Kind == modelgraph.Target && len(layer.InputLayers) > 0 {
@@ -295,6 +300,26 @@ func persisting(graph *modelgraph.Graph) []bool {
 		out[i] = out[i] || ok && crosses && table.Index == modelgraph.TokenIndex && graph.Layers[i].Stream.Kind == modelgraph.Target
 	}
 	return out
+}
+
+// imageResidual is the residual of the first block of a model without text, or -1.
+func imageResidual(graph *modelgraph.Graph) int {
+	first := -1
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		switch layer.Op.(type) {
+		case modelgraph.Attention, modelgraph.Linear:
+		default:
+			continue
+		}
+		if layer.Stream.Kind == modelgraph.Text || layer.Stream.Kind == modelgraph.Target {
+			return -1
+		}
+		if first < 0 && len(layer.InputLayers) > 1 {
+			first = layer.InputLayers[1]
+		}
+	}
+	return first
 }
 
 // returnedStack is the size of the other stack's output, of the layers that persist.

@@ -196,17 +196,18 @@ func (tape *tape) clear(unit *costmodel.Unit) {
 	unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
 }
 
-// apply sets its own units' memory to the tape's, on a device. The tape's moments are of all
+// apply sets the memory of a device's own units, out, to the tape's. The tape's moments are of all
 // layers, so apply subtracts other units' saved bytes and gradients; the walk adds the device's own.
-func (tape *tape) apply(model *Model, units []costmodel.Unit, own []bool, copies bool) {
+func (tape *tape) apply(model *Model, units []costmodel.Unit, owned []int, out []costmodel.Unit, copies bool) {
 	var stage int64
+	own := make([]bool, len(units))
+	for _, u := range owned {
+		own[u] = true
+	}
 	forgets := tape.forgets(model)
 	shifts := tape.shifts(model, units, own)
-	for u := range units {
-		unit := &units[u]
-		if !own[u] {
-			continue
-		}
+	for at, u := range owned {
+		unit := &out[at]
 		tape.clear(unit)
 		for k, i := range model.Unit(u) {
 			step := &unit.Layers[k]
@@ -235,23 +236,21 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, own []bool, copies
 		}
 	}
 	if tape.train {
-		tape.applyBackward(model, units, own, shifts)
+		tape.applyBackward(model, owned, out, own, shifts)
 	}
 }
 
 // applyBackward sets what backward takes.
-func (tape *tape) applyBackward(model *Model, units []costmodel.Unit, own []bool, shifts []shift) {
-	for u := range units {
-		if !own[u] {
-			continue
-		}
+func (tape *tape) applyBackward(model *Model, owned []int, out []costmodel.Unit, own []bool, shifts []shift) {
+	for at, u := range owned {
+		unit := &out[at]
 		for k, i := range model.Unit(u) {
-			step, layer := &units[u].Layers[k], tape.layers[i]
+			step, layer := &unit.Layers[k], tape.layers[i]
 			if layer != nil {
 				step.AccumPeak = largest(layer.accumulate, own) + shifts[i].backward
 				step.Backward = largest(layer.backward, own) + shifts[i].backward + shifts[i].grads
 			}
-			if units[u].ResidentGrads > 0 {
+			if unit.ResidentGrads > 0 {
 				step.Backward, step.BackwardGrads = step.AccumPeak, 0
 			}
 			step.Backward = max(step.Backward, step.Grads-step.Saved, 0)

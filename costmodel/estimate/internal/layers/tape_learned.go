@@ -136,15 +136,22 @@ func learnedTape(model *Model) *tape {
 		return all
 	}
 	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train, learned: true}
+	shared := make(map[any]tapedLayer) // by part
 	for i := range model.Layers {
 		step := model.Layers[i].Learned.Step(wanted)
 		if step == nil {
 			continue
 		}
-		layer := &tapedLayer{
-			saved: bytes(step.Saved), products: step.Products, copied: byUnit(step.Copied), rank: int64(step.Rank),
-			forward: at(step.Forward), backward: at(step.Backward), accumulate: at(step.Accumulate),
+		one, known := shared[step.Part]
+		if !known {
+			one = tapedLayer{
+				saved: bytes(step.Saved), products: step.Products, copied: byUnit(step.Copied),
+				forward: at(step.Forward), backward: at(step.Backward), accumulate: at(step.Accumulate),
+			}
+			shared[step.Part] = one
 		}
+		layer := &one
+		layer.rank = int64(step.Rank)
 		if returned := bytes(step.Returned); model.Workload.Strategy == costmodel.DeviceMap {
 			out.returned += returned
 		} else {

@@ -13,7 +13,11 @@ func applyTape(model *Model, units []costmodel.Unit) {
 		for u := range units {
 			idle(model, u, &units[u])
 		}
-		tape.apply(model, units, slices.Repeat([]bool{true}, len(units)), false)
+		all := make([]int, len(units))
+		for u := range units {
+			all[u] = u
+		}
+		tape.apply(model, units, all, units, false)
 	}
 }
 
@@ -49,15 +53,12 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 		return nil, 0, 0
 	}
 	return func(owned []int, copies bool) []costmodel.Unit {
-		all, own := slices.Clone(units), make([]bool, len(units))
-		for _, u := range owned {
-			own[u], all[u].Layers = true, slices.Clone(units[u].Layers)
-		}
-		tape.apply(model, all, own, copies)
 		out := make([]costmodel.Unit, len(owned))
-		for at, unit := range owned {
-			out[at] = all[unit]
+		for at, u := range owned {
+			out[at] = units[u]
+			out[at].Layers = slices.Clone(units[u].Layers)
 		}
+		tape.apply(model, units, owned, out, copies)
 		if len(owned) < len(units) {
 			ownRests(model, owned, out)
 		}

@@ -23,8 +23,8 @@ def style_of(flow: Flow, steps: list[int]) -> tuple[str | None, int, float | Non
             return "layer", flow.width_in(step), _epsilon(step, 4)
         if step.name == "rms_norm":
             return "rms", flow.width_in(step), _epsilon(step, 3)
-    names = [flow.steps[at].name for at in steps]
-    if not {"rsqrt"} & set(names) and "sqrt" not in names or "mean" not in names:
+    names = _names(flow, steps)
+    if not {"rsqrt", "sqrt"} & set(names) or "mean" not in names:
         return None, 0, None
     root = steps[names.index("rsqrt") if "rsqrt" in names else names.index("sqrt")]
     mean = flow.steps[steps[names.index("mean")]]
@@ -42,6 +42,12 @@ def style_of(flow: Flow, steps: list[int]) -> tuple[str | None, int, float | Non
             )  # less its mean (Cohere)
             return style, width, _added(flow, steps)
     return None, 0, None
+
+
+def _names(flow: Flow, steps: list[int]) -> list[str]:
+    """The names of steps, where a power of -0.5 is a reciprocal root (Gemma 4)."""
+    half = lambda at: any(isinstance(value, float) and value == -0.5 for value in flow.steps[at].arguments)  # noqa: E731
+    return ["rsqrt" if half(at) else flow.steps[at].name for at in steps]
 
 
 def in_fp32(flow: Flow, steps: list[int], narrow: int) -> dict:
@@ -87,6 +93,8 @@ def norms(flow: Flow, taken: set) -> list[Part]:
         params = {name for at in own for name in flow.params(flow.steps[at])}
         if style is None or not call.inputs or any(flow.matrix(flow.steps[at]) for at in own):
             continue
+        if style != "layer" and len(flow.shape(call.inputs[0])) > 3:
+            continue  # of parts of tokens, which no stream has (Gemma 4's embeddings for each layer)
         op = {"kind": "norm", "dim": width, "style": style}
         if _only_added(flow, call.outputs):
             op["post"] = True
@@ -329,6 +337,8 @@ def _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps) -> 
         op["gated"] = True
     _positions(flow, qkv[0], op)
     _norms(flow, qkv[0], nearest[0], steps, op)
+    if {"mean", "rsqrt"} <= set(_names(flow, sorted(flow.back([qkv[2]], lambda at: at == nearest[2])))):
+        op["value_norm"] = True
     _masks(flow, first, last, core, op)
     _said(flow.trace.modules.get(flow.steps[first].scope), op)
     if behind:

@@ -22,7 +22,7 @@ from ..errors import DevmapError
 from . import convolutions, hidden, recurrent
 from .machine import IDLE, Machine
 from .places import Place, Places, line_of
-from .values import UNANSWERED, Values, at_last_token, sized
+from .values import UNANSWERED, Values, known, sized
 
 _SMALL = 64  # a tensor of the CPU with at most so many elements is real, a larger one has no data if it is made here
 _MADE = frozenset("empty empty_strided zeros ones full rand randn normal empty_like zeros_like ones_like full_like rand_like randn_like".split())
@@ -262,8 +262,8 @@ class Ledger(TorchDispatchMode):
         except UNANSWERED:
             line = line_of(sys._getframe(2))
             if name == "_local_scalar_dense":
-                done = at_last_token(sys._getframe(2)) if args[0].dtype == torch.bool and line not in self.values.given else None
-                return self.values.one(args[0], line, self.made_by(args[0])) if done is None else done
+                value = known(args[0], sys._getframe(2)) if line not in self.values.given else None
+                return self.values.one(args[0], line, self.made_by(args[0])) if value is None else value
             return sized(self.values, name, args, kwargs, line, self._empty)
         except UnsupportedOperatorException as error:
             raise DevmapError(f"measure: {line_of(sys._getframe(2))} calls {error.func}, an extension whose memory torch's fake mode does not know: register a fake implementation (torch.library.register_fake)") from None

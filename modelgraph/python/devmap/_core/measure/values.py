@@ -52,7 +52,7 @@ class Values:
             if self.asked[line] > _MOST:
                 raise DevmapError(f"measure: {line} asks for the truth of data more than {_MOST} times, a loop without an end here: give it with values={{{line!r}: False}}")
         elif tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-            value = 0.0 if "grad_scaler" in line else 1.0
+            value = 1.0
         else:
             raise DevmapError(
                 f"measure: {line} reads a whole number from the GPU, which may decide sizes: "
@@ -72,11 +72,18 @@ class Values:
         return max(0, int(value))
 
 
-def at_last_token(frame: Any) -> Optional[bool]:
+def known(tensor: Any, frame: Any) -> Any:
+    """What code in the frame gets for a tensor of one element if it needs no data; None elsewhere."""
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] in ("torch", "devmap"):
+        if frame.f_code.co_name == "_maybe_opt_step":  # no gradient is infinite: the optimizer's step runs (torch/amp/grad_scaler.py)
+            return 0.0
+        frame = frame.f_back
+    return _at_last_token(frame) if tensor.dtype == torch.bool else None
+
+
+def _at_last_token(frame: Any) -> Optional[bool]:
     """Whether Transformers' loop has made all tokens, where it asks the GPU for that; None elsewhere. The prompt's length and
     generation_config say so, with no sequence that ends before (generation/utils.py, _sample)."""
-    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] in ("torch", "devmap"):
-        frame = frame.f_back
     if frame is None or frame.f_globals.get("__name__") != "transformers.generation.utils":
         return None
     while frame is not None and frame.f_code.co_name != "_sample":

@@ -1,0 +1,56 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestVisionMemory: what a caller's pixels, a scale of a projection's result, biases of windows and
+// norms of values add. Differences follow from the sources that the rules name.
+func TestVisionMemory(t *testing.T) {
+	const tokens, dim = 2 * 3136, 96
+	shape := ops.Shape{Tokens: tokens, Length: tokens / 2, Batch: 2, Train: true, Precision: costmodel.BF16True}
+	saved := func(op modelgraph.Op, change func(*ops.Shape)) int64 {
+		s := shape
+		if change != nil {
+			change(&s)
+		}
+		return ops.Of(op, &s).Memory.Saved
+	}
+	conv := modelgraph.Conv{In: 3, Out: dim, Kernel: 16, Stride: 16}
+	given := func(s *ops.Shape) { s.Given = true }
+	mixed := func(s *ops.Shape) { s.Precision = costmodel.BF16Mixed }
+	if got := saved(conv, func(s *ops.Shape) { given(s); mixed(s) }) - saved(conv, mixed); got != 4*3*16*tokens {
+		t.Errorf("autocast keeps %d bytes of pixels in addition to their cast", got)
+	}
+	infer := shape
+	infer.Train, infer.Given = false, true
+	if got := ops.Of(conv, &infer).Memory.UntilBodyEnd; got != 2*3*16*tokens {
+		t.Errorf("pixels are %d bytes in inference", got)
+	}
+	linear, scaled := modelgraph.Linear{In: 4 * dim, Out: dim}, modelgraph.Linear{In: 4 * dim, Out: dim, LayerScale: true}
+	if got := saved(scaled, nil) - saved(linear, nil); got != 2*dim*tokens {
+		t.Errorf("a scale keeps %d bytes of a projection", got)
+	}
+	windows := modelgraph.Attention{Dim: dim, Heads: 3, KVHeads: 3, HeadDim: 32, Bidirectional: true, Packed: true, Window: 49, ScoreBias: "windows"}
+	shifted := windows
+	shifted.ScoreBias = "shifted"
+	if got := saved(shifted, nil) - saved(windows, nil); got != 2*3*64*(tokens-49) { // each window has its bias, in rows of 64
+		t.Errorf("shifted windows keep %d bytes more", got)
+	}
+	normed := modelgraph.Attention{Dim: dim, Heads: 3, KVHeads: 1, HeadDim: 32, QKNorm: modelgraph.RMSNorm, QKNormFP32: true}
+	values := normed
+	values.ValueNorm = true
+	if got := saved(values, nil) - saved(normed, nil); got != 4*32*tokens {
+		t.Errorf("a norm of values keeps %d bytes", got)
+	}
+	wide := modelgraph.Attention{Dim: dim, Heads: 3, KVHeads: 1, HeadDim: 512}
+	narrow := wide
+	narrow.HeadDim = 256
+	if more := saved(wide, nil) - 2*saved(narrow, nil); more < 2*2*2*512*tokens/2 { // keys and values of all heads
+		t.Errorf("heads of 512 keep %d bytes more than twice those of 256", more)
+	}
+}
