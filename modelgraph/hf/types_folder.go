@@ -132,7 +132,7 @@ func (names *typeNames) add(class *typeClass, object *typeObject, module string,
 		names.noSplit = append(names.noSplit, class.NoSplit...)
 	}
 	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
-	for _, entry := range class.Entries {
+	for _, entry := range class.numbered(of) {
 		own, _ := entry[1].(string)
 		pattern := modelgraph.FullName(module, own)
 		there := truth(of.eval(entry[2], nil)) && of.err == nil && needed

@@ -193,7 +193,7 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 	}
 	places := make(map[string]int) // of the parts of names
 	var present [][]any
-	for _, entry := range class.Entries {
+	for _, entry := range class.numbered(of) {
 		kind, _ := entry[0].(string)
 		pattern, _ := entry[1].(string)
 		parts := ordered(places, pattern)
@@ -226,6 +226,39 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 		}
 	}
 	return tree.together(class, of, present)
+}
+
+// numbered are the entries of a class. One with a star after a word ("expert_*") stands for an entry
+// of each number.
+func (class *typeClass) numbered(of *evaluation) [][]any {
+	const most = 10_000
+	var all [][]any
+	for i, entry := range class.Entries {
+		pattern, _ := entry[1].(string)
+		word, rest, several := strings.Cut(pattern, "_*")
+		if !several {
+			if all != nil {
+				all = append(all, entry)
+			}
+			continue
+		}
+		if all == nil {
+			all = slices.Clone(class.Entries[:i])
+		}
+		count, _ := number(of.eval(class.Rounds[word+"_*"], nil))
+		if count > most {
+			of.fail("there are too many")
+		}
+		for k := range int(min(count, most)) {
+			one := slices.Clone(entry)
+			one[1] = fmt.Sprint(word, "_", k, rest)
+			all = append(all, one)
+		}
+	}
+	if all == nil || of.err != nil {
+		return class.Entries
+	}
+	return all
 }
 
 // computed notes file values of fields that the table computes from other fields. No build had such
