@@ -355,12 +355,15 @@ func ordered(places map[string]int, pattern string) (at []int) {
 	return at
 }
 
-// place fills in the stars of a name. The key has the place of each part and the numbers.
+// place fills in the stars of a name. The key has the place of each part and the numbers. A mark
+// after @ gives the same part of other layers another place ("mlp@cross").
 func place(pattern string, stars, at []int) (name string, key []int) {
 	parts := strings.Split(pattern, ".")
 	key = make([]int, 0, 2*len(parts))
 	for i, part := range parts {
 		key = append(key, at[i])
+		part, _, _ = strings.Cut(part, "@")
+		parts[i] = part
 		switch {
 		case part == "*":
 			key, parts[i], stars = append(key, stars[0]), strconv.Itoa(stars[0]), stars[1:]
