@@ -27,7 +27,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
-		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) {
+		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) && !class.takesList(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had a list")
 		}
@@ -37,6 +37,21 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+// takesList reports that a list instead of a number has no effect on the class, or a known one.
+func (class *typeClass) takesList(path string) bool {
+	all := slices.Concat(slices.Collect(maps.Values(class.Rules)), slices.Collect(maps.Values(class.Rounds)))
+	for _, entry := range class.Entries {
+		all = append(all, entry[2:]...)
+	}
+	return !readsAny(all, path) || slices.ContainsFunc(all, func(e any) bool { return asksMany(e, "$"+path) })
+}
+
+// asksMany reports an expression that asks whether a field is a list.
+func asksMany(e any, field string) bool {
+	list, ok := e.([]any)
+	return ok && (deepEqual(list, []any{"many", field}) || slices.ContainsFunc(list, func(x any) bool { return asksMany(x, field) }))
 }
 
 // noTensors are fields that Transformers' common code reads and that change no tensor
