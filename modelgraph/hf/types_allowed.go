@@ -39,13 +39,15 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	return tree.conditions(class, of)
 }
 
-// takesList reports that a list instead of a number has no effect on the class, or a known one.
+// takesList reports that the class asks whether a field is a list.
 func (class *typeClass) takesList(path string) bool {
-	all := slices.Concat(slices.Collect(maps.Values(class.Rules)), slices.Collect(maps.Values(class.Rounds)))
-	for _, entry := range class.Entries {
-		all = append(all, entry[2:]...)
+	asks := func(e any) bool { return asksMany(e, "$"+path) }
+	for _, rule := range class.Met {
+		if slices.ContainsFunc(rule, asks) {
+			return true
+		}
 	}
-	return !readsAny(all, path) || slices.ContainsFunc(all, func(e any) bool { return asksMany(e, "$"+path) })
+	return slices.ContainsFunc(slices.Collect(maps.Values(class.Rules)), asks)
 }
 
 // asksMany reports an expression that asks whether a field is a list.

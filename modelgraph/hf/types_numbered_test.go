@@ -39,8 +39,7 @@ func TestMarkedNames(t *testing.T) {
 	}
 }
 
-// TestListsForNumbers: a list instead of a number is read if the class asks for one or leaves the
-// field alone, and refused otherwise.
+// TestListsForNumbers: a list instead of a number is read if the class asks for one.
 func TestListsForNumbers(t *testing.T) {
 	for config, read := range map[string]bool{
 		`{"model_type": "pvt_v2", "image_size": [112, 112]}`:                                                                true,
