@@ -27,7 +27,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
-		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) && !class.takesList(path) {
+		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) && !class.takesList(path) && !class.leaves(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had a list")
 		}
