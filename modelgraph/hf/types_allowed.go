@@ -41,13 +41,11 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 
 // takesList reports that the class asks whether a field is a list.
 func (class *typeClass) takesList(path string) bool {
-	asks := func(e any) bool { return asksMany(e, "$"+path) }
+	all := slices.Collect(maps.Values(class.Rules))
 	for _, rule := range class.Met {
-		if slices.ContainsFunc(rule, asks) {
-			return true
-		}
+		all = append(all, rule...)
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Values(class.Rules)), asks)
+	return asksMany(all, "$"+path)
 }
 
 // asksMany reports an expression that asks whether a field is a list.

@@ -233,17 +233,12 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 func (class *typeClass) numbered(of *evaluation) [][]any {
 	const most = 10_000
 	var all [][]any
-	for i, entry := range class.Entries {
+	for _, entry := range class.Entries {
 		pattern, _ := entry[1].(string)
 		word, rest, several := strings.Cut(pattern, "_*")
 		if !several {
-			if all != nil {
-				all = append(all, entry)
-			}
+			all = append(all, entry)
 			continue
-		}
-		if all == nil {
-			all = slices.Clone(class.Entries[:i])
 		}
 		count, _ := number(of.eval(class.Rounds[word+"_*"], nil))
 		if count > most {
@@ -254,9 +249,6 @@ func (class *typeClass) numbered(of *evaluation) [][]any {
 			one[1] = fmt.Sprint(word, "_", k, rest)
 			all = append(all, one)
 		}
-	}
-	if all == nil || of.err != nil {
-		return class.Entries
 	}
 	return all
 }
