@@ -27,7 +27,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
-		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) {
+		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) && !class.takesList(path) && !class.leaves(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had a list")
 		}
@@ -37,6 +37,21 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+// takesList reports that the class asks whether a field is a list.
+func (class *typeClass) takesList(path string) bool {
+	all := slices.Collect(maps.Values(class.Rules))
+	for _, rule := range class.Met {
+		all = append(all, rule...)
+	}
+	return asksMany(all, "$"+path)
+}
+
+// asksMany reports an expression that asks whether a field is a list.
+func asksMany(e any, field string) bool {
+	list, ok := e.([]any)
+	return ok && (deepEqual(list, []any{"many", field}) || slices.ContainsFunc(list, func(x any) bool { return asksMany(x, field) }))
 }
 
 // noTensors are fields that Transformers' common code reads and that change no tensor

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -118,6 +119,9 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	}
 }
 
+// mark gives a part of a name another place (see [place]).
+var mark = regexp.MustCompile("@[^.]*")
+
 // add adds the patterns of a class below a module, as [typeTree.add] adds its tensors. needed:
 // every model has the module.
 func (names *typeNames) add(class *typeClass, object *typeObject, module string, joins, needed bool) {
@@ -132,8 +136,9 @@ func (names *typeNames) add(class *typeClass, object *typeObject, module string,
 		names.noSplit = append(names.noSplit, class.NoSplit...)
 	}
 	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
-	for _, entry := range class.Entries {
+	for _, entry := range class.numbered(of) {
 		own, _ := entry[1].(string)
+		own = mark.ReplaceAllString(own, "")
 		pattern := modelgraph.FullName(module, own)
 		there := truth(of.eval(entry[2], nil)) && of.err == nil && needed
 		unknown := of.err != nil

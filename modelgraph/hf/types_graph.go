@@ -193,7 +193,7 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 	}
 	places := make(map[string]int) // of the parts of names
 	var present [][]any
-	for _, entry := range class.Entries {
+	for _, entry := range class.numbered(of) {
 		kind, _ := entry[0].(string)
 		pattern, _ := entry[1].(string)
 		parts := ordered(places, pattern)
@@ -226,6 +226,31 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 		}
 	}
 	return tree.together(class, of, present)
+}
+
+// numbered are the entries of a class. One with a star after a word ("expert_*") stands for an entry
+// of each number.
+func (class *typeClass) numbered(of *evaluation) [][]any {
+	const most = 10_000
+	var all [][]any
+	for _, entry := range class.Entries {
+		pattern, _ := entry[1].(string)
+		word, rest, several := strings.Cut(pattern, "_*")
+		if !several {
+			all = append(all, entry)
+			continue
+		}
+		count, _ := number(of.eval(class.Rounds[word+"_*"], nil))
+		if count > most {
+			of.fail("there are too many")
+		}
+		for k := range int(min(count, most)) {
+			one := slices.Clone(entry)
+			one[1] = fmt.Sprint(word, "_", k, rest)
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // computed notes file values of fields that the table computes from other fields. No build had such
@@ -322,12 +347,15 @@ func ordered(places map[string]int, pattern string) (at []int) {
 	return at
 }
 
-// place fills in the stars of a name. The key has the place of each part and the numbers.
+// place fills in the stars of a name. The key has the place of each part and the numbers. A mark
+// after @ gives the same part of other layers another place ("mlp@cross").
 func place(pattern string, stars, at []int) (name string, key []int) {
 	parts := strings.Split(pattern, ".")
 	key = make([]int, 0, 2*len(parts))
 	for i, part := range parts {
 		key = append(key, at[i])
+		part, _, _ = strings.Cut(part, "@")
+		parts[i] = part
 		switch {
 		case part == "*":
 			key, parts[i], stars = append(key, stars[0]), strconv.Itoa(stars[0]), stars[1:]

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -239,7 +240,7 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	obj.rope()
 	obj.values["num_labels"] = labels(c, said)
 	for _, name := range slices.Sorted(maps.Keys(c.Inner)) {
-		from.inside(obj, name, said[name])
+		from.inside(obj, name, cmp.Or(said[name], absent[name]))
 	}
 	return obj
 }
@@ -269,6 +270,9 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
 	case !field:
 		obj.extra[name] = v
+		if _, given := obj.values[name]; given { // by the config around this one
+			obj.values[name] = v
+		}
 	case v == nil && obj.class.Fields[name] != nil && !slices.Contains(obj.class.Null, name):
 		from.fail(obj.prefix+name, "null is no value of this field")
 	default:

@@ -224,10 +224,6 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"sew-d","relative_attention":false,"share_att_key":false}`: "relative_attention",
 		// A DoryConfig has half as many layers if its kinds have "mlp", so that these are enough.
 		`{"model_type":"dory","num_hidden_layers":7,"n_input_layers":2,"n_output_layers":2,"layer_types":["sliding_attention","mlp","sliding_attention","mlp","full_attention"]}`: "layer_types",
-		// Embeddings of other shapes are not tied as the builds' are.
-		`{"model_type":"csm","hidden_size":1024}`:                          "hidden_size",
-		`{"model_type":"csm","num_codebooks":31}`:                          "num_codebooks",
-		`{"model_type":"csm","depth_decoder_config":{"num_codebooks":16}}`: "num_codebooks",
 	} {
 		_, err := readTypes(newest, []byte(config))
 		var refused *typeError

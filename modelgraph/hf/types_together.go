@@ -205,7 +205,7 @@ func (tree *typeTree) built(class *typeClass, said map[string]any) map[string]bo
 	if of.rules == nil {
 		of.rules = map[string]any{}
 	}
-	for _, entry := range class.Entries {
+	for _, entry := range class.numbered(of) {
 		pattern, _ := entry[1].(string)
 		for _, stars := range tree.numbers(class, of, pattern) {
 			if !truth(of.eval(entry[2], stars)) || of.err != nil {
