@@ -7,7 +7,6 @@ package scheduletime
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -33,15 +32,15 @@ type Question struct {
 
 // Choice is a pipeline with its costs and figures.
 type Choice struct {
-	Kind    costmodel.ScheduleKind
-	Map     devicemap.Map
-	Table   *costmodel.Table
-	Devices []devicemap.Prediction
-	Step    float64 // seconds
-	Share   float64 // the largest
-	Tried   int     // pipelines evaluated, of the whole search
+	Kind  costmodel.ScheduleKind
+	Map   devicemap.Map
+	Table *costmodel.Table
+	Step  float64 // seconds
+	Share float64 // the largest
+	Tried int     // pipelines evaluated, of the whole search
 
-	cuts  []int // of items
+	used  []int64 // bytes, by GPU
+	cuts  []int   // of items
 	again []bool
 }
 
@@ -65,36 +64,61 @@ var ErrNone = errors.New("no schedule runs here")
 
 type search struct {
 	*Question
-	ctx   context.Context
-	tried int
+	ctx     context.Context
+	tried   int
+	priced  map[*costmodel.Table]*prices
+	plains  map[form]costmodel.ScheduleKind
+	batches int64 // micro-batches
+}
+
+func newSearch(ctx context.Context, question *Question) *search {
+	return &search{Question: question, ctx: ctx, priced: map[*costmodel.Table]*prices{}, plains: map[form]costmodel.ScheduleKind{}, batches: max(1, question.Items.In.Costs.Workload.MicroBatches)}
 }
 
 // Solve returns the best choice that it finds. Errors are [ErrNone], with the last reason, or those
 // of Table.
 func Solve(ctx context.Context, question *Question) (*Choice, error) {
-	search := &search{Question: question, ctx: ctx}
+	search := newSearch(ctx, question)
 	best, starts, err := search.allPublished()
 	if best == nil {
 		return nil, errors.Join(ErrNone, err)
 	}
-	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
-		if start := starts[at]; start != nil && question.Own {
-			if own := search.own(start); own.better(best) {
-				best = own
+	if question.Own {
+		for _, at := range forms {
+			start := starts[form{at.vee, at.loops, at.split, false}]
+			if start == nil { // the same chunks, with the other kind of backwards
+				start = starts[form{at.vee, at.loops, !at.split, false}]
+			}
+			if start != nil && !search.stopped() {
+				best = search.own(start, at, best)
 			}
 		}
-	}
-	if !best.Fits() && question.Own { // the order that needs least
-		if least, err := search.least(); err == nil && least.Fits() {
-			best = search.own(least)
+		if !best.Fits() { // the order that needs least
+			if least, err := search.least(); err == nil && least.Fits() {
+				best = search.own(least, form{}, least)
+			}
 		}
 	}
 	best.Tried = search.tried
 	return best, nil
 }
 
-// form is what an order of the search's own keeps of the published order that it starts from.
-type form struct{ vee, split bool }
+// form is what an order of the search's own keeps of the published order that it starts from: where
+// the chunks are, and whether backwards have two halves.
+type form struct {
+	vee, loops, split bool
+	first             bool // the first chunk's backwards are whole
+}
+
+var forms = []form{
+	{}, {split: true}, {split: true, first: true},
+	{loops: true}, {loops: true, split: true}, {loops: true, split: true, first: true},
+	{vee: true}, {vee: true, split: true}, {vee: true, split: true, first: true},
+}
+
+func formOf(kind costmodel.ScheduleKind) form {
+	return form{kind.Vee(), kind.Loops(), kind.Split(), false}
+}
 
 // allPublished returns the best of all published orders, and the best of each form. Without any,
 // it returns the last error.
@@ -109,7 +133,7 @@ func (search *search) allPublished() (best *Choice, of map[form]*Choice, failed 
 			failed = err
 			continue
 		}
-		if at := (form{kind.Vee(), kind.Split()}); kind != costmodel.Interleaved && found.better(of[at]) {
+		if at := formOf(kind); found.better(of[at]) {
 			of[at] = found
 		}
 		if found.better(best) {
@@ -189,24 +213,6 @@ func (search *search) improve(kind costmodel.ScheduleKind, cuts []int, again []b
 	return best, nil
 }
 
-// evaluate predicts a pipeline.
-func (search *search) evaluate(kind costmodel.ScheduleKind, cuts []int, again []bool) (*Choice, error) {
-	table, err := search.Table(kind, again)
-	if err != nil {
-		return nil, err
-	}
-	search.tried++
-	placement := search.mapOf(kind, cuts)
-	step := devicemap.StepSeconds(table, search.Topology, placement)
-	if step == nil || math.IsInf(*step, 1) {
-		return nil, ErrNone
-	}
-	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: placement, Step: *step}
-	out.Devices = devicemap.Predict(table, search.Topology, out.Map)
-	_, out.Share = instance.Fullest(out.Devices)
-	return out, nil
-}
-
 // schedule returns a kind as the schedule of the GPUs.
 func (search *search) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
 	out := costmodel.Schedule{Kind: kind, Stages: int64(len(search.Topology.Devices)), Chunks: 1}
@@ -270,7 +276,7 @@ func (search *search) climb(best *Choice) *Choice {
 					if cuts[first] <= cuts[first-1] || cuts[last] >= cuts[last+1] {
 						continue
 					}
-					if next, err := search.evaluate(best.Kind, cuts, best.again); err == nil && next.better(best) {
+					if next, err := search.against(best, best.Kind, cuts, best.again); err == nil && next.better(best) {
 						best, moved = next, true
 					}
 				}

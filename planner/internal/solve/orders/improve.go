@@ -33,7 +33,7 @@ func (climb *climber) starts() {
 	for _, chunks := range climb.chunks {
 		work := int64(0)
 		for _, i := range chunks {
-			for kind := range climb.perChunk() {
+			for kind := range climb.Chunks[i].kinds() {
 				work += climb.Chunks[i].takes(kind)
 			}
 		}
@@ -89,7 +89,10 @@ func (climb *climber) change(by *policy) {
 	}
 	slot := climb.random.IntN(len(climb.chunks[gpu]))
 	other := climb.random.IntN(len(climb.chunks[gpu]))
-	kind, second := Kind(climb.random.IntN(int(climb.perChunk()))), Kind(climb.random.IntN(int(climb.perChunk())))
+	any := func(slot int) Kind {
+		return Kind(climb.random.IntN(int(climb.Chunks[climb.chunks[gpu][slot]].kinds())))
+	}
+	kind, second := any(slot), any(other)
 	what, step := climb.random.IntN(5), int32(1-2*climb.random.IntN(2))
 	all := climb.random.IntN(2) == 0
 	for at, chunks := range climb.chunks {

@@ -26,22 +26,6 @@ type lister struct {
 	waiting int // passes that have not run
 }
 
-// state is how far an order has got.
-type state struct {
-	ran  []int     // by [index]
-	ends [][]int64 // by [index] and micro-batch
-	free []int64   // by GPU
-	used []int64
-}
-
-func newState(problem *Problem) state {
-	out := state{ran: make([]int, len(problem.Chunks)*int(kinds)), ends: make([][]int64, len(problem.Chunks)*int(kinds)), free: make([]int64, len(problem.Caps)), used: make([]int64, len(problem.Caps))}
-	for i := range out.ends {
-		out.ends[i] = make([]int64, problem.MicroBatches)
-	}
-	return out
-}
-
 func newLister(problem *Problem) *lister {
 	return &lister{
 		Problem: problem, chunks: problem.of(), state: newState(problem),
@@ -53,9 +37,7 @@ func newLister(problem *Problem) *lister {
 // moment that the order is no shorter than below.
 func (list *lister) run(by policy, below int64) bool {
 	list.policy, list.length, list.now = by, 0, 0
-	clear(list.ran)
-	clear(list.free)
-	clear(list.used)
+	list.state.clear(list.Problem)
 	clear(list.not)
 	list.waiting = list.passes()
 	for gpu := range list.rows {
@@ -103,69 +85,12 @@ func (list *lister) start(gpu int, now int64, pass Pass) {
 	}
 }
 
-// start records a pass and returns its end.
-func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64 {
-	chunk, at := &problem.Chunks[pass.Chunk], index(pass)
-	end := now + chunk.takes(pass.Kind)
-	state.ends[at][state.ran[at]] = end
-	state.ran[at]++
-	state.free[gpu] = end
-	state.used[gpu] += chunk.begins(pass.Kind) - problem.frees(chunk, pass.Kind)
-	return end
-}
-
-// comes returns when the input of a pass is there; never: its sender has not run yet, or the pass
-// has run for all micro-batches.
-func (state *state) comes(problem *Problem, pass Pass) int64 {
-	number := state.ran[index(pass)]
-	if number == problem.MicroBatches {
-		return never
-	}
-	earlier, wait, waits := problem.before(pass)
-	if !waits {
-		return 0
-	}
-	if state.ran[index(earlier)] <= number {
-		return never
-	}
-	return state.ends[index(earlier)][number] + wait
-}
-
-// fits reports that a pass leaves room for the oldest micro-batch of its GPU to end. If every pass
-// does, no GPU gets stuck: the oldest micro-batch of all can always go on.
-func (state *state) fits(problem *Problem, chunks []int, pass Pass) bool {
-	chunk := &problem.Chunks[pass.Chunk]
-	more := chunk.begins(pass.Kind)
-	if more == 0 {
-		return true
-	}
-	last := problem.perChunk() - 1
-	oldest := problem.MicroBatches
-	for _, i := range chunks {
-		oldest = min(oldest, state.ran[index(Pass{last, i})])
-	}
-	spare := problem.Caps[chunk.GPU] - state.used[chunk.GPU]
-	if state.ran[index(pass)] == oldest {
-		return more <= spare
-	}
-	var forwards, between int64
-	for _, i := range chunks {
-		if state.ran[index(Pass{Forward, i})] <= oldest {
-			forwards += problem.Chunks[i].ToInput + problem.Chunks[i].ToWeight
-		}
-		if state.ran[index(Pass{Input, i})] <= oldest {
-			between = max(between, problem.Chunks[i].Between)
-		}
-	}
-	return more+forwards+between <= spare
-}
-
 // can reports that the policy and the memory allow a pass.
-func (list *lister) can(gpu int, pass Pass) bool {
+func (list *lister) can(pass Pass) bool {
 	if pass.Kind == Forward && list.ran[index(pass)]-list.ran[index(Pass{Input, pass.Chunk})] >= int(list.most[pass.Chunk]) {
 		return false
 	}
-	return !list.ahead(pass) && list.fits(list.Problem, list.chunks[gpu], pass)
+	return !list.ahead(pass) && list.fits(list.Problem, pass)
 }
 
 // ahead reports that the chunk that waits for a pass is too far behind.
@@ -178,13 +103,13 @@ func (list *lister) ahead(pass Pass) bool {
 func (list *lister) wake(gpu int) int64 {
 	at := int64(never)
 	for _, i := range list.chunks[gpu] {
-		for kind := range list.perChunk() {
+		for kind := range list.Chunks[i].kinds() {
 			pass := Pass{kind, i}
 			comes := list.comes(list.Problem, pass)
 			if comes == never {
 				continue
 			}
-			if comes = max(comes, list.free[gpu], list.not[gpu], list.now); comes < at && list.can(gpu, pass) {
+			if comes = max(comes, list.free[gpu], list.not[gpu], list.now); comes < at && list.can(pass) {
 				at = comes
 			}
 		}
@@ -196,10 +121,10 @@ func (list *lister) wake(gpu int) int64 {
 func (list *lister) choose(gpu int, now int64) (best Pass, until int64) {
 	rank, soon := int32(math.MaxInt32), int64(never)
 	for _, i := range list.chunks[gpu] {
-		for kind := range list.perChunk() {
+		for kind := range list.Chunks[i].kinds() {
 			pass := Pass{kind, i}
 			comes := list.comes(list.Problem, pass)
-			if comes == never || !list.can(gpu, pass) {
+			if comes == never || !list.can(pass) {
 				continue
 			}
 			if comes > now {
