@@ -14,25 +14,23 @@ import (
 const perSecond = 1e12
 
 // own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
-// order. It also starts with no block recomputed, and with all: both change what an order can hold.
-func (search *search) own(start *Choice, at form, best *Choice) *Choice {
-	tried := [][]bool{}
-	for _, again := range [][]bool{start.again, slices.Repeat([]bool{false}, len(start.again)), slices.Repeat([]bool{true}, len(start.again))} {
-		if slices.ContainsFunc(tried, func(other []bool) bool { return slices.Equal(again, other) }) {
-			continue
-		}
-		tried = append(tried, again)
-		if found := search.turns(at, start.cuts, again); found != nil && found.better(best) {
-			best = found
+// order. If blocks are recomputed, it also starts with none, and with all: both change what an order
+// can hold. Each order has this effort.
+func (search *search) own(start *Choice, at form, effort int) {
+	search.turns(at, start.cuts, start.again, effort)
+	for _, all := range []bool{false, true} {
+		again := slices.Repeat([]bool{all}, len(start.again))
+		if slices.Contains(start.again, true) && !slices.Equal(again, start.again) {
+			search.turns(at, start.cuts, again, effort)
 		}
 	}
-	return best
 }
 
 // turns finds an order, and better cuts and blocks for it, alternately.
-func (search *search) turns(at form, cuts []int, again []bool) (best *Choice) {
+func (search *search) turns(at form, cuts []int, again []bool, effort int) {
+	var best *Choice
 	for range 3 {
-		next := search.ordered(at, cuts, again)
+		next := search.ordered(at, cuts, again, effort)
 		if next == nil || !next.better(best) || search.stopped() {
 			break
 		}
@@ -40,18 +38,18 @@ func (search *search) turns(at form, cuts []int, again []bool) (best *Choice) {
 		if moved, err := search.improve(best.Kind, best.cuts, best.again); err == nil && moved.better(best) {
 			best = moved
 		}
+		search.keep(best)
 		cuts, again = best.cuts, best.again
 	}
-	return best
 }
 
 // ordered returns the choice with the shortest order found for these cuts and blocks.
-func (search *search) ordered(at form, cuts []int, again []bool) *Choice {
+func (search *search) ordered(at form, cuts []int, again []bool, effort int) *Choice {
 	problem, base := search.problem(at, cuts, again)
 	if problem == nil {
 		return nil
 	}
-	solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: search.starts(at, base, problem), Effort: 300_000, Nodes: 10_000})
+	solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: search.starts(at, base, problem), Effort: effort, Nodes: 10_000})
 	if err != nil || certificate.CheckOrder(problem, solution) != nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ package scheduletime
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -67,88 +68,118 @@ type search struct {
 	ctx     context.Context
 	tried   int
 	priced  map[*costmodel.Table]*prices
+	quick   map[costmodel.ScheduleKind]*Choice // of published orders
+	of      map[place]*Choice                  // the best
 	plains  map[form]costmodel.ScheduleKind
 	batches int64 // micro-batches
 }
 
 func newSearch(ctx context.Context, question *Question) *search {
-	return &search{Question: question, ctx: ctx, priced: map[*costmodel.Table]*prices{}, plains: map[form]costmodel.ScheduleKind{}, batches: max(1, question.Items.In.Costs.Workload.MicroBatches)}
+	return &search{Question: question, ctx: ctx, priced: map[*costmodel.Table]*prices{}, quick: map[costmodel.ScheduleKind]*Choice{}, of: map[place]*Choice{}, plains: map[form]costmodel.ScheduleKind{}, batches: max(1, question.Items.In.Costs.Workload.MicroBatches)}
 }
 
 // Solve returns the best choice that it finds. Errors are [ErrNone], with the last reason, or those
 // of Table.
 func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	search := newSearch(ctx, question)
-	best, starts, err := search.allPublished()
+	best, failed := search.published(math.Inf(1), !question.Own)
 	if best == nil {
-		return nil, errors.Join(ErrNone, err)
+		return nil, errors.Join(ErrNone, failed)
 	}
 	if question.Own {
 		for _, at := range forms {
-			start := starts[form{at.vee, at.loops, at.split, false}]
-			if start == nil { // the same chunks, with the other kind of backwards
-				start = starts[form{at.vee, at.loops, !at.split, false}]
-			}
-			if start != nil && !search.stopped() {
-				best = search.own(start, at, best)
+			if start := search.of[at.place]; start != nil && !search.stopped() {
+				search.own(start, at, effort)
 			}
 		}
-		if !best.Fits() { // the order that needs least
-			if least, err := search.least(); err == nil && least.Fits() {
-				best = search.own(least, form{}, least)
-			}
+		best = search.best()
+		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
+			search.published(near*best.Step, true)
+			best = search.best()
+		} else if least, err := search.least(); err == nil && least.Fits() { // the order that needs least
+			search.keep(least)
+			search.own(least, form{}, effort)
+			best = search.best()
+		}
+		if at := formOf(best.Kind); best.Fits() {
+			search.own(best, at, more*effort)
+			best = search.best()
 		}
 	}
 	best.Tried = search.tried
 	return best, nil
 }
 
-// form is what an order of the search's own keeps of the published order that it starts from: where
-// the chunks are, and whether backwards have two halves.
+// The passes placed by trial for a form, the factor for the best form, and by how much longer
+// the step of a published order may be for other methods to look for its cuts.
+const (
+	effort = 150_000
+	more   = 4
+	near   = 1.15
+)
+
+// place is where the chunks of an order are, and form also whether their backwards have two halves.
+type place struct{ vee, loops bool }
+
 type form struct {
-	vee, loops, split bool
-	first             bool // the first chunk's backwards are whole
+	place
+	split bool
+	first bool // and those of the first chunk are whole
 }
 
-var forms = []form{
-	{}, {split: true}, {split: true, first: true},
-	{loops: true}, {loops: true, split: true}, {loops: true, split: true, first: true},
-	{vee: true}, {vee: true, split: true}, {vee: true, split: true, first: true},
-}
+var forms = func() (out []form) {
+	for _, at := range []place{{}, {loops: true}, {vee: true}} {
+		out = append(out, form{at, false, false}, form{at, true, false}, form{at, true, true})
+	}
+	return out
+}()
 
 func formOf(kind costmodel.ScheduleKind) form {
-	return form{kind.Vee(), kind.Loops(), kind.Split(), false}
+	return form{place{kind.Vee(), kind.Loops()}, kind.Split(), kind.Split()}
 }
 
-// allPublished returns the best of all published orders, and the best of each form. Without any,
-// it returns the last error.
-func (search *search) allPublished() (best *Choice, of map[form]*Choice, failed error) {
-	of = map[form]*Choice{}
-	for _, kind := range search.Kinds {
-		if best != nil && search.stopped() {
-			break
-		}
-		found, err := search.published(kind)
-		if err != nil {
-			failed = err
-			continue
-		}
-		if at := formOf(kind); found.better(of[at]) {
-			of[at] = found
-		}
+// keep keeps the best choice of each place.
+func (search *search) keep(found *Choice) {
+	if at := formOf(found.Kind).place; found.better(search.of[at]) {
+		search.of[at] = found
+	}
+}
+
+// best returns the best choice found; nil: none.
+func (search *search) best() (best *Choice) {
+	for _, found := range search.of {
 		if found.better(best) {
 			best = found
 		}
 	}
-	return best, of, failed
+	return best
+}
+
+// published looks for the best cuts and blocks for every published order. If others, other methods
+// look for those of orders whose step is below a length. It returns the best choice and the last
+// error.
+func (search *search) published(below float64, others bool) (best *Choice, failed error) {
+	for _, kind := range search.Kinds {
+		if known := search.quick[kind]; search.best() != nil && search.stopped() || known != nil && known.Fits() && known.Step > below {
+			continue
+		}
+		found, err := search.cut(kind, others)
+		if err != nil {
+			failed = err
+			continue
+		}
+		search.quick[kind] = found
+		search.keep(found)
+	}
+	return search.best(), failed
 }
 
 // stopped reports that no time is left.
 func (search *search) stopped() bool { return search.ctx.Err() != nil }
 
-// published returns the best cuts and blocks for a published order. It starts from even cuts, and
-// from those of another method with no block recomputed and with all.
-func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, failed error) {
+// cut returns the best cuts and blocks for a published order. It starts from even cuts, or from those
+// of other methods, with no block recomputed and with all.
+func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choice, failed error) {
 	for _, all := range []bool{false, true} {
 		again := slices.Repeat([]bool{all}, len(search.Blocks))
 		table, err := search.Table(kind, again)
@@ -156,11 +187,15 @@ func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, fail
 			return best, err
 		}
 		var starts [][]int
-		if !all {
+		if known := search.quick[kind]; known == nil {
 			starts = append(starts, search.even(kind, table))
+		} else if !all {
+			best = known
 		}
-		if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
-			starts = append(starts, cuts)
+		if others {
+			if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
+				starts = append(starts, cuts)
+			}
 		}
 		for _, cuts := range starts {
 			found, err := search.improve(kind, cuts, again)

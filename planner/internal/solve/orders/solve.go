@@ -77,7 +77,7 @@ func (solution *Solution) take(problem *Problem, order Order) {
 func (solution *Solution) byPolicy(ctx context.Context, problem *Problem, effort int) {
 	few := *problem
 	few.MicroBatches = min(problem.MicroBatches, perTrial*len(problem.Caps)+4)
-	climb := &climber{lister: newLister(&few), length: never, random: rand.New(rand.NewPCG(1, 2))}
+	climb := &climber{lister: newLister(&few), chunks: few.of(), length: never, random: rand.New(rand.NewPCG(1, 2))}
 	climb.starts()
 	whole := newLister(problem)
 	finish := func() {

@@ -39,9 +39,7 @@ func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64
 	at := index(pass)
 	end := now + problem.Chunks[pass.Chunk].takes(pass.Kind)
 	state.used[gpu] += state.more(problem, pass)
-	for ring, count := range state.uses(problem, pass) {
-		state.sets[pass.Chunk*int(kinds)+ring] = max(state.sets[pass.Chunk*int(kinds)+ring], count)
-	}
+	state.grow(problem, pass)
 	state.ends[at][state.ran[at]] = end
 	state.ran[at]++
 	state.free[gpu] = end
@@ -60,32 +58,37 @@ func (chunk *Chunk) rings() [kinds]int64 {
 	return [kinds]int64{toInput: chunk.ToInput, toWeight: chunk.ToWeight, between: chunk.Between}
 }
 
-// uses returns how many sets of each ring of a chunk are in use at the start of a pass, with its own;
-// 0 for rings whose use it does not begin.
-func (state *state) uses(problem *Problem, pass Pass) (out [kinds]int) {
-	ran := state.ran[pass.Chunk*int(kinds):]
+// more returns the bytes of the sets that a pass adds to the rings at its start.
+func (state *state) more(problem *Problem, pass Pass) (bytes int64) {
+	chunk, at := &problem.Chunks[pass.Chunk], pass.Chunk*int(kinds)
+	ran, sets := state.ran[at:at+int(kinds)], state.sets[at:at+int(kinds)]
 	switch pass.Kind {
 	case Forward:
-		out[toInput] = ran[Forward] - ran[Input] + 1
-		out[toWeight] = ran[Forward] - ran[problem.Chunks[pass.Chunk].kinds()-1] + 1
+		if ran[Forward]-ran[Input] >= sets[toInput] {
+			bytes = chunk.ToInput
+		}
+		if ran[Forward]-ran[chunk.kinds()-1] >= sets[toWeight] {
+			bytes += chunk.ToWeight
+		}
 	case Input:
-		out[between] = ran[Input] - ran[Weight] + 1
-	}
-	return out
-}
-
-// more returns the bytes of the sets that a pass adds to the rings.
-func (state *state) more(problem *Problem, pass Pass) (bytes int64) {
-	if pass.Kind == Weight {
-		return 0
-	}
-	each, sets := problem.Chunks[pass.Chunk].rings(), state.sets[pass.Chunk*int(kinds):]
-	for ring, count := range state.uses(problem, pass) {
-		if count > sets[ring] {
-			bytes += each[ring]
+		if !chunk.Joint && ran[Input]-ran[Weight] >= sets[between] {
+			bytes = chunk.Between
 		}
 	}
 	return bytes
+}
+
+// grow adds these sets.
+func (state *state) grow(problem *Problem, pass Pass) {
+	chunk, at := &problem.Chunks[pass.Chunk], pass.Chunk*int(kinds)
+	ran, sets := state.ran[at:at+int(kinds)], state.sets[at:at+int(kinds)]
+	switch pass.Kind {
+	case Forward:
+		sets[toInput] = max(sets[toInput], ran[Forward]-ran[Input]+1)
+		sets[toWeight] = max(sets[toWeight], ran[Forward]-ran[chunk.kinds()-1]+1)
+	case Input:
+		sets[between] = max(sets[between], ran[Input]-ran[Weight]+1)
+	}
 }
 
 // fits reports that a GPU has room for a pass. The oldest micro-batch of all always has: it uses the
