@@ -64,13 +64,13 @@ func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.T
 	if !best.Fits() {
 		return tooFull(ctx, in, best, question)
 	}
-	bound, why := numbers.Bound()
+	bound := numbers.Bound(best.Step)
 	if err := checkNumbers(numbers, bound); err != nil {
 		return nil, err
 	}
 	answer := &instance.Answer{
 		Map: best.Map, Tried: best.Tried,
-		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: why, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
+		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
 	}
 	return certify(in, answer, scheduleMethod{})
 }

@@ -101,25 +101,29 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 			search.own(least, form{}, effort)
 			best = search.best()
 		}
-		if at := formOf(best.Kind); best.Fits() {
-			search.own(best, at, more*effort)
-			best = search.best()
+		for _, at := range places {
+			if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
+				search.own(found, formOf(found.Kind), more*effort)
+			}
 		}
+		best = search.best()
 	}
 	best.Tried = search.tried
 	return best, nil
 }
 
-// The passes placed by trial for a form, the factor for the best form, and by how much longer
-// the step of a published order may be for other methods to look for its cuts.
+// The passes placed by trial for a form, the factor for the best form of a place, and by how much
+// longer than the best a step may be for a place, or for other methods to cut a published order.
 const (
 	effort = 150_000
-	more   = 4
+	more   = 2
 	near   = 1.15
 )
 
 // place is where the chunks of an order are, and form also whether their backwards have two halves.
 type place struct{ vee, loops bool }
+
+var places = [...]place{{}, {loops: true}, {vee: true}}
 
 type form struct {
 	place
@@ -128,7 +132,7 @@ type form struct {
 }
 
 var forms = func() (out []form) {
-	for _, at := range []place{{}, {loops: true}, {vee: true}} {
+	for _, at := range places {
 		out = append(out, form{at, false, false}, form{at, true, false}, form{at, true, true})
 	}
 	return out
@@ -147,8 +151,8 @@ func (search *search) keep(found *Choice) {
 
 // best returns the best choice found; nil: none.
 func (search *search) best() (best *Choice) {
-	for _, found := range search.of {
-		if found.better(best) {
+	for _, at := range places {
+		if found := search.of[at]; found != nil && found.better(best) {
 			best = found
 		}
 	}
