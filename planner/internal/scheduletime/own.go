@@ -36,6 +36,7 @@ func (search *search) turns(at form, cuts []int, again []bool, effort int) {
 		}
 		best = next
 		if moved, err := search.improve(best.Kind, best.cuts, best.again); err == nil && moved.better(best) {
+			moved.form, moved.rule = best.form, best.rule
 			best = moved
 		}
 		search.keep(best)
@@ -53,11 +54,38 @@ func (search *search) ordered(at form, cuts []int, again []bool, effort int) *Ch
 	if err != nil || certificate.CheckOrder(problem, solution) != nil {
 		return nil
 	}
+	return search.with(at, problem, cuts, again, solution)
+}
+
+// with returns the choice with an order; nil if it does not fit.
+func (search *search) with(at form, problem *orders.Problem, cuts []int, again []bool, solution *orders.Solution) *Choice {
 	next, err := search.evaluate(search.kindOf(at, problem, solution.Order), cuts, again)
 	if err != nil || !next.Fits() {
 		return nil
 	}
+	next.form, next.rule = at, solution.Rule
 	return next
+}
+
+// long keeps the choices of a search with fewer micro-batches, for all of them. A rule makes the order.
+func (search *search) long(short *search) {
+	for _, found := range short.of {
+		if found.rule == nil {
+			continue
+		}
+		problem, _ := search.problem(found.form, found.cuts, found.again)
+		if problem == nil {
+			continue
+		}
+		order, length := found.rule.Order(problem)
+		solution := &orders.Solution{Order: order, Replayed: orders.Replayed{Length: length}, Rule: found.rule}
+		if order == nil || certificate.CheckOrder(problem, solution) != nil {
+			continue
+		}
+		if next := search.with(found.form, problem, found.cuts, found.again, solution); next != nil {
+			search.keep(next)
+		}
+	}
 }
 
 // problem returns the numbers of the chunks, and the choice that runs one micro-batch after the

@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/orders"
 )
 
 // Question is what a search chooses from.
@@ -23,6 +24,8 @@ type Question struct {
 	// Kinds are the orders to try. Own: orders of the search's own may replace them.
 	Kinds []costmodel.ScheduleKind
 	Own   bool
+	// Short is the question with fewer micro-batches, for orders of the search's own; nil: the same.
+	Short *Question
 	// Blocks are the units that can be recomputed, ascending; empty if the workload says which are.
 	Blocks []int
 	// Table returns the costs of a schedule with these blocks recomputed.
@@ -43,6 +46,8 @@ type Choice struct {
 	used  []int64 // bytes, by GPU
 	cuts  []int   // of items
 	again []bool
+	form  form
+	rule  *orders.Rule // that made its order; nil: none
 }
 
 // Fits reports that no GPU needs more than its budget.
@@ -87,29 +92,41 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 		return nil, errors.Join(ErrNone, failed)
 	}
 	if question.Own {
-		for _, at := range forms {
-			if start := search.of[at.place]; start != nil && !search.stopped() {
-				search.own(start, at, effort)
-			}
+		if short := question.Short; short != nil {
+			fewer := newSearch(ctx, short)
+			fewer.published(math.Inf(1), false)
+			fewer.ownForms()
+			search.long(fewer)
+			search.tried += fewer.tried
+		} else {
+			search.ownForms()
 		}
 		best = search.best()
 		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
 			search.published(near*best.Step, true)
-			best = search.best()
 		} else if least, err := search.least(); err == nil && least.Fits() { // the order that needs least
 			search.keep(least)
 			search.own(least, form{}, effort)
-			best = search.best()
-		}
-		for _, at := range places {
-			if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
-				search.own(found, formOf(found.Kind), more*effort)
-			}
 		}
 		best = search.best()
 	}
 	best.Tried = search.tried
 	return best, nil
+}
+
+// ownForms looks for orders of every form, then again for the best of each place.
+func (search *search) ownForms() {
+	for _, at := range forms {
+		if start := search.of[at.place]; start != nil && !search.stopped() {
+			search.own(start, at, effort)
+		}
+	}
+	best := search.best()
+	for _, at := range places {
+		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
+			search.own(found, formOf(found.Kind), more*effort)
+		}
+	}
 }
 
 // The passes placed by trial for a form, the factor for the best form of a place, and by how much
