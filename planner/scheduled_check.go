@@ -70,7 +70,7 @@ func (walk *numbersWalk) add(next map[border]bool, at border, gpu, to, way int) 
 	}
 	for one := at.first + 1; one <= to; one++ {
 		if way == 0 {
-			if walk.room(gpu, at.first, one, count, count) {
+			if walk.feasible(gpu, at.first, one, count, count) {
 				next[border{one, at.second}] = true
 			}
 			continue
@@ -80,7 +80,7 @@ func (walk *numbersWalk) add(next map[border]bool, at border, gpu, to, way int) 
 			if float64(walk.Batches)*(sum(walk.Work[at.first:one])+sum(walk.Work[low:high])) > walk.length {
 				break // more items take longer
 			}
-			if walk.room(gpu, at.first, one, low, high) {
+			if walk.feasible(gpu, at.first, one, low, high) {
 				next[border{one, other}] = true
 			}
 		}
@@ -94,9 +94,9 @@ func sum(list []float64) (total float64) {
 	return total
 }
 
-// room reports that a GPU has time and memory for the items [a, b) and [c, d), by the arguments of
+// feasible reports that a GPU has time and memory for the items [a, b) and [c, d), by the arguments of
 // [scheduletime.Numbers].
-func (walk *numbersWalk) room(gpu, a, b, c, d int) bool {
+func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 	batches := float64(walk.Batches)
 	start := sum(walk.Forward[:a])
 	forwards, back := sum(walk.Forward[a:b])+sum(walk.Forward[c:d]), d
@@ -112,7 +112,7 @@ func (walk *numbersWalk) room(gpu, a, b, c, d int) bool {
 		}
 	}
 	memory -= largest
-	kept := 0.
+	total := 0.
 	type part struct{ sets, most float64 } // blocks that can be recomputed
 	var parts []part
 	for _, run := range [][2]int{{a, b}, {c, d}} {
@@ -126,7 +126,7 @@ func (walk *numbersWalk) room(gpu, a, b, c, d int) bool {
 		}
 		sets := math.Ceil(batches*way/time - 2e-9)
 		saved, made := sum(walk.Saved[run[0]:run[1]]), sum(walk.Made[run[0]:run[1]])
-		kept += sets * saved
+		total += sets * saved
 		if walk.Freed > 0 {
 			parts = append(parts, part{sets, (saved - made) / walk.Freed})
 		}
@@ -139,14 +139,14 @@ func (walk *numbersWalk) room(gpu, a, b, c, d int) bool {
 	if len(parts) == 2 && parts[1].sets > parts[0].sets {
 		parts[0], parts[1] = parts[1], parts[0]
 	}
-	again, missing := 0., kept-memory
+	again, missing := 0., total-memory
 	for _, one := range parts {
-		if missing > 1e-9*kept {
+		if missing > 1e-9*total {
 			used := min(one.most, math.Ceil(missing/(one.sets*walk.Freed)-2e-9))
 			again, missing = again+used, missing-used*one.sets*walk.Freed
 		}
 	}
-	if missing > 1e-9*kept {
+	if missing > 1e-9*total {
 		return false
 	}
 	if again > 0 {

@@ -120,7 +120,7 @@ func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) {
 }
 
 // Bound returns a lower bound of the step of every choice, in seconds, at most below. It is the
-// longest time found in which no cut has room on every GPU ([Numbers.room]).
+// longest time found in which no cut has room on every GPU ([sums.feasible]).
 func (numbers *Numbers) Bound(below float64) float64 {
 	low, high := 0., below-numbers.Update
 	for _, work := range numbers.Work {
@@ -204,7 +204,7 @@ func (cut *cutter) reaches(gpu, first, second int) bool {
 			return false
 		}
 		if cut.place == (place{}) {
-			if cut.room(gpu, runs) && cut.reaches(gpu+1, end, second) {
+			if cut.feasible(gpu, runs) && cut.reaches(gpu+1, end, second) {
 				return true
 			}
 			continue
@@ -219,7 +219,7 @@ func (cut *cutter) reaches(gpu, first, second int) bool {
 			if next > count || cut.vee && next < end || cut.over(runs) {
 				break
 			}
-			if cut.room(gpu, runs) && cut.reaches(gpu+1, end, next) {
+			if cut.feasible(gpu, runs) && cut.reaches(gpu+1, end, next) {
 				return true
 			}
 		}

@@ -163,7 +163,7 @@ func (search *search) plain(at form) costmodel.ScheduleKind {
 }
 
 // scheduleOf returns where the chunks of a form are.
-func (search *search) scheduleOf(at form) costmodel.Schedule {
+func (question *Question) scheduleOf(at form) costmodel.Schedule {
 	kind := costmodel.OneFOneB
 	switch {
 	case at.vee:
@@ -171,7 +171,7 @@ func (search *search) scheduleOf(at form) costmodel.Schedule {
 	case at.loops:
 		kind = costmodel.Interleaved
 	}
-	return search.schedule(kind)
+	return question.schedule(kind)
 }
 
 // stagesOf returns the units of each stage.
@@ -187,12 +187,12 @@ func stagesOf(from *Choice) (out []costmodel.Interval) {
 }
 
 // starts are the published orders of the same chunks.
-func (search *search) starts(at form, base *Choice, problem *orders.Problem) (out []orders.Order) {
-	for _, kind := range search.Kinds {
+func (question *Question) starts(at form, base *Choice, problem *orders.Problem) (out []orders.Order) {
+	for _, kind := range question.Kinds {
 		if kind.Vee() != at.vee || kind.Loops() != at.loops {
 			continue
 		}
-		schedule := costmodel.NewSchedule(&base.Table.Workload, int64(len(search.Topology.Devices)), search.schedule(kind).Chunks)
+		schedule := costmodel.NewSchedule(&base.Table.Workload, int64(len(question.Topology.Devices)), question.schedule(kind).Chunks)
 		schedule.Kind = kind
 		rows := make(orders.Order, schedule.Stages)
 		for gpu := range rows {
@@ -217,8 +217,8 @@ func (search *search) starts(at form, base *Choice, problem *orders.Problem) (ou
 }
 
 // kindOf returns the schedule that names an order.
-func (search *search) kindOf(at form, problem *orders.Problem, found orders.Order) costmodel.ScheduleKind {
-	rows, schedule := make([][]order.Action, len(found)), search.scheduleOf(at)
+func (question *Question) kindOf(at form, problem *orders.Problem, found orders.Order) costmodel.ScheduleKind {
+	rows, schedule := make([][]order.Action, len(found)), question.scheduleOf(at)
 	for gpu, row := range found {
 		next := map[orders.Pass]int64{}
 		for _, pass := range row {

@@ -14,7 +14,7 @@ import (
 type prices struct {
 	*costmodel.Table
 	peaks *instance.StagePeaks
-	ticks *steptime.Ticks // nil: the engine's step is computed anew
+	ticks *steptime.Ticks // nil: another engine's step
 }
 
 // prices returns those of a schedule and blocks.
@@ -83,6 +83,6 @@ func (search *search) against(other *Choice, kind costmodel.ScheduleKind, cuts [
 }
 
 // spare returns the bytes of a GPU's budget that a choice leaves; less than 0: it needs more.
-func (search *search) spare(choice *Choice, gpu int) int64 {
-	return search.Topology.Devices[gpu].Budget() - choice.used[gpu]
+func (question *Question) spare(choice *Choice, gpu int) int64 {
+	return question.Topology.Devices[gpu].Budget() - choice.used[gpu]
 }

@@ -238,16 +238,16 @@ func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choic
 }
 
 // cutsOf returns the cuts of a map, by items.
-func (search *search) cutsOf(placement devicemap.Map) (cuts []int) {
+func (question *Question) cutsOf(placement devicemap.Map) (cuts []int) {
 	if placement == nil {
 		return nil
 	}
-	for item := range search.Items.Count() {
-		if unit := search.Items.Units(item)[0]; item == 0 || placement[unit] != placement[search.Items.Units(item - 1)[0]] {
+	for item := range question.Items.Count() {
+		if unit := question.Items.Units(item)[0]; item == 0 || placement[unit] != placement[question.Items.Units(item - 1)[0]] {
 			cuts = append(cuts, item)
 		}
 	}
-	return append(cuts, search.Items.Count())
+	return append(cuts, question.Items.Count())
 }
 
 // improve moves cuts, and recomputes as few blocks as fit, alternately.
@@ -270,34 +270,34 @@ func (search *search) improve(kind costmodel.ScheduleKind, cuts []int, again []b
 }
 
 // schedule returns a kind as the schedule of the GPUs.
-func (search *search) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
-	out := costmodel.Schedule{Kind: kind, Stages: int64(len(search.Topology.Devices)), Chunks: 1}
+func (question *Question) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
+	out := costmodel.Schedule{Kind: kind, Stages: int64(len(question.Topology.Devices)), Chunks: 1}
 	if kind.Chunked() {
 		out.Chunks = 2
 	}
 	return out
 }
 
-func (search *search) mapOf(kind costmodel.ScheduleKind, cuts []int) devicemap.Map {
-	devices := make([]int, search.Items.Count())
-	schedule := search.schedule(kind)
+func (question *Question) mapOf(kind costmodel.ScheduleKind, cuts []int) devicemap.Map {
+	devices := make([]int, question.Items.Count())
+	schedule := question.schedule(kind)
 	for run := range len(cuts) - 1 {
 		for item := cuts[run]; item < cuts[run+1]; item++ {
 			devices[item] = int(schedule.RunRank(int64(run)))
 		}
 	}
-	return search.Items.MapOf(devices, nil)
+	return question.Items.MapOf(devices, nil)
 }
 
 // even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
-func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
-	schedule := search.schedule(kind)
-	items, runs := search.Items.Count(), int(schedule.Runs())
+func (question *Question) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
+	schedule := question.schedule(kind)
+	items, runs := question.Items.Count(), int(schedule.Runs())
 	sums := make([]float64, items+1)
 	for item := range items {
 		sums[item+1] = sums[item]
-		for _, unit := range search.Items.Units(item) {
-			took := unitTimes(table, search.Topology, 0, unit)
+		for _, unit := range question.Items.Units(item) {
+			took := unitTimes(table, question.Topology, 0, unit)
 			sums[item+1] += took.forward + took.input + took.weight
 		}
 	}

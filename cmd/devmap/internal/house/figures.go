@@ -45,8 +45,8 @@ func measured(root string, out io.Writer) (bool, error) {
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 14, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 110},
-		{name: "lines without tests", value: module.lines(""), limit: 166_400},
-		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 33_700},
+		{name: "lines without tests", value: module.lines(""), limit: 166_800},
+		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 34_100},
 		module.mostFiles(),
 		module.exportedNames(),
 		module.exampleCount(),
@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 466}
+	result := figure{name: "exported names outside internal", limit: 467}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]

@@ -38,7 +38,7 @@ func (sums *sums) of(list []float64, runs [2]costmodel.Interval) float64 {
 	return list[runs[0].End] - list[runs[0].First] + list[runs[1].End] - list[runs[1].First]
 }
 
-// room reports that a GPU has time and memory for its runs; the second may be empty.
+// feasible reports that a GPU has time and memory for its runs; the second may be empty.
 //   - The GPU begins after the forwards of the items before its first, and then has all its work. If
 //     backwards are whole, the gradients of the items before follow.
 //   - Before the micro-batch that comes first reaches its second run, it has forwards of its first
@@ -46,7 +46,7 @@ func (sums *sums) of(list []float64, runs [2]costmodel.Interval) float64 {
 //   - A micro-batch is in a run while it passes all later items and comes back. So the run's rings have
 //     at least as many sets as such times fill the time that there is. Where this is too much,
 //     blocks are recomputed, and this adds work.
-func (sums *sums) room(gpu int, runs [2]costmodel.Interval) bool {
+func (sums *sums) feasible(gpu int, runs [2]costmodel.Interval) bool {
 	batches, count := float64(sums.Batches), len(sums.Work)
 	start, work := sums.head[runs[0].First], sums.of(sums.work, runs)
 	if start+work > sums.length {
