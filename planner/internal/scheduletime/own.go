@@ -67,6 +67,9 @@ func (search *search) with(at form, problem *orders.Problem, cuts []int, again [
 	return next
 }
 
+// middling is a number of micro-batches with which orders are still quick to move.
+const middling = 64
+
 // long keeps the choices of a search with fewer micro-batches, for all of them. A rule makes the order.
 func (search *search) long(short *search) {
 	for _, found := range short.of {
@@ -84,6 +87,9 @@ func (search *search) long(short *search) {
 		}
 		if next := search.with(found.form, problem, found.cuts, found.again, solution); next != nil {
 			search.keep(next)
+			if search.batches <= middling {
+				search.turns(found.form, next.cuts, next.again, effort)
+			}
 		}
 	}
 }
