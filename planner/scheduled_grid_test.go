@@ -62,3 +62,23 @@ func TestPublishedAtTheirMemory(t *testing.T) {
 		t.Errorf("%d orders compared", compared)
 	}
 }
+
+// More memory gives no slower step, and no lower bound grows with it.
+func TestMoreMemory(t *testing.T) {
+	var last *planner.Solution
+	for _, budget := range []int64{18, 20, 24, 33} {
+		problem := fullSize(t, 4, 8, costmodel.AutoSchedule)
+		problem.Workload.Recompute = "auto"
+		device := &problem.Topology.Devices[0]
+		device.ReservedBytes = device.CapacityBytes - budget<<30
+		problem.Topology.Devices = slices.Repeat([]costmodel.Device{*device}, 4)
+		chosen, err := planner.Solve(t.Context(), problem, planner.Settings{TimeLimit: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != nil && (chosen.Value > last.Value || chosen.LowerBound > last.LowerBound*1.001) {
+			t.Errorf("%d GiB: %v, at least %v; less memory: %v, at least %v", budget, chosen.Value, chosen.LowerBound, last.Value, last.LowerBound)
+		}
+		last = chosen
+	}
+}
