@@ -58,14 +58,7 @@ func (walk *numbersWalk) ends(from, to, second, way int) bool {
 // add adds the borders after a GPU.
 func (walk *numbersWalk) add(next map[border]bool, at border, gpu, to, way int) {
 	count := len(walk.Work)
-	rest := 0.
-	for item := range count {
-		in := item >= at.first && item < to && (way >= 0 || item < at.second) || way > 0 && item >= at.second
-		if in {
-			rest += float64(walk.Batches) * walk.Work[item]
-		}
-	}
-	if start := sum(walk.Forward[:at.first]); rest > float64(len(walk.Free)-gpu)*(walk.length-start) {
+	if start := sum(walk.Forward[:at.first]); walk.rest(at, to, way) > float64(len(walk.Free)-gpu)*(walk.length-start) {
 		return // the later GPUs begin no sooner
 	}
 	for one := at.first + 1; one <= to; one++ {
@@ -105,15 +98,8 @@ func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 	}
 	work := batches * (sum(walk.Work[a:b]) + sum(walk.Work[c:d]))
 	memory, quickest := walk.Free[gpu]-sum(walk.Static[a:b])-sum(walk.Static[c:d]), 0.
-	largest := 0.
-	for item := range walk.Scratch {
-		if item >= a && item < b || item >= c && item < d {
-			largest = max(largest, walk.Scratch[item])
-		}
-	}
-	memory -= largest
+	memory -= walk.scratch(a, b, c, d)
 	total := 0.
-	type part struct{ sets, most float64 } // blocks that can be recomputed
 	var parts []part
 	for _, run := range [][2]int{{a, b}, {c, d}} {
 		if run[0] == run[1] {
@@ -136,16 +122,7 @@ func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 			quickest = max(quickest, sum(walk.Forward[run[0]:run[1]])/made)
 		}
 	}
-	if len(parts) == 2 && parts[1].sets > parts[0].sets {
-		parts[0], parts[1] = parts[1], parts[0]
-	}
-	again, missing := 0., total-memory
-	for _, one := range parts {
-		if missing > 1e-9*total {
-			used := min(one.most, math.Ceil(missing/(one.sets*walk.Freed)-2e-9))
-			again, missing = again+used, missing-used*one.sets*walk.Freed
-		}
-	}
+	again, missing := walk.again(parts, total-memory, 1e-9*total)
 	if missing > 1e-9*total {
 		return false
 	}
@@ -164,4 +141,41 @@ func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 		latest = max(latest, second+work-min(second-start, batches*sum(walk.Forward[a:b])))
 	}
 	return latest+tail <= walk.length
+}
+
+// part is a run's blocks that can be recomputed, and how many sets of their bytes there are.
+type part struct{ sets, most float64 }
+
+// again returns how many blocks free the missing bytes, and what is still missing then.
+func (walk *numbersWalk) again(parts []part, missing, small float64) (count, still float64) {
+	if len(parts) == 2 && parts[1].sets > parts[0].sets {
+		parts[0], parts[1] = parts[1], parts[0]
+	}
+	for _, one := range parts {
+		if missing > small {
+			used := min(one.most, math.Ceil(missing/(one.sets*walk.Freed)-2e-9))
+			count, missing = count+used, missing-used*one.sets*walk.Freed
+		}
+	}
+	return count, missing
+}
+
+// rest returns the work of the items that no GPU has yet.
+func (walk *numbersWalk) rest(at border, to, way int) (work float64) {
+	for item, one := range walk.Work {
+		if item >= at.first && item < to && (way >= 0 || item < at.second) || way > 0 && item >= at.second {
+			work += float64(walk.Batches) * one
+		}
+	}
+	return work
+}
+
+// scratch returns the largest of the items [a, b) and [c, d).
+func (walk *numbersWalk) scratch(a, b, c, d int) (largest float64) {
+	for item, one := range walk.Scratch {
+		if item >= a && item < b || item >= c && item < d {
+			largest = max(largest, one)
+		}
+	}
+	return largest
 }

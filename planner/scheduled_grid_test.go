@@ -13,13 +13,14 @@ import (
 
 // fullSize returns the training of llama-3.1-8b on H100s, with two sequences of 2048 tokens in each
 // micro-batch.
-func fullSize(t testing.TB, gpus int, batches int64, kind costmodel.ScheduleKind) planner.Problem {
-	problem := planner.Problem{Graph: readModel(t, "llama-3.1-8b"), Objective: planner.Time, Topology: &costmodel.Topology{}, Workload: costmodel.Workload{
+func fullSize(tb testing.TB, gpus int, batches int64, kind costmodel.ScheduleKind) planner.Problem {
+	tb.Helper()
+	problem := planner.Problem{Graph: readModel(tb, "llama-3.1-8b"), Objective: planner.Time, Topology: &costmodel.Topology{}, Workload: costmodel.Workload{
 		Mode: costmodel.Train, Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Batch: 2 * batches, MicroBatches: batches, Seq: 2048, Precision: costmodel.BF16True, Schedule: kind, World: int64(gpus),
 	}}
 	gpu, err := catalogue.Find("h100-80gb")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	problem.Topology.Devices = slices.Repeat([]costmodel.Device{gpu.Device(costmodel.Train)}, gpus)
 	return problem

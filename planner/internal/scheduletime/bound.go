@@ -185,13 +185,7 @@ func (cut *cutter) reaches(gpu, first, second int) bool {
 		return false
 	}
 	cut.seen[state] = true
-	left := [2]costmodel.Interval{{First: first, End: count}}
-	switch {
-	case cut.vee:
-		left[0].End = second
-	case cut.loops:
-		left[0].End, left[1] = cut.turn, costmodel.Interval{First: second, End: count}
-	}
+	left := cut.left(first, second)
 	if gpu == gpus {
 		return left[0].First == left[0].End && left[1].First == left[1].End
 	}
@@ -209,20 +203,40 @@ func (cut *cutter) reaches(gpu, first, second int) bool {
 			}
 			continue
 		}
-		for size := 1; ; size++ {
-			next := second + size
-			runs[1] = costmodel.Interval{First: second, End: next}
-			if cut.vee {
-				next = second - size
-				runs[1] = costmodel.Interval{First: next, End: second}
-			}
-			if next > count || cut.vee && next < end || cut.over(runs) {
-				break
-			}
-			if cut.feasible(gpu, runs) && cut.reaches(gpu+1, end, next) {
-				return true
-			}
+		if cut.seconds(gpu, runs, second) {
+			return true
 		}
 	}
 	return false
+}
+
+// seconds is reaches with the GPU's first run, for all second ones.
+func (cut *cutter) seconds(gpu int, runs [2]costmodel.Interval, second int) bool {
+	for size := 1; ; size++ {
+		next := second + size
+		runs[1] = costmodel.Interval{First: second, End: next}
+		if cut.vee {
+			next = second - size
+			runs[1] = costmodel.Interval{First: next, End: second}
+		}
+		if next > len(cut.Work) || cut.vee && next < runs[0].End || cut.over(runs) {
+			return false
+		}
+		if cut.feasible(gpu, runs) && cut.reaches(gpu+1, runs[0].End, next) {
+			return true
+		}
+	}
+}
+
+// left returns the items that no GPU has yet.
+func (cut *cutter) left(first, second int) [2]costmodel.Interval {
+	count := len(cut.Work)
+	out := [2]costmodel.Interval{{First: first, End: count}}
+	switch {
+	case cut.vee:
+		out[0].End = second
+	case cut.loops:
+		out[0].End, out[1] = cut.turn, costmodel.Interval{First: second, End: count}
+	}
+	return out
 }

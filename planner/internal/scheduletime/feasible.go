@@ -56,13 +56,7 @@ func (sums *sums) feasible(gpu int, runs [2]costmodel.Interval) bool {
 	if runs[1].First < runs[1].End {
 		last = runs[1]
 	}
-	scratch := 0.
-	for _, run := range runs {
-		for item := run.First; item < run.End; item++ {
-			scratch = max(scratch, sums.Scratch[item])
-		}
-	}
-	free := sums.Free[gpu] - sums.of(sums.static, runs) - scratch
+	free := sums.Free[gpu] - sums.of(sums.static, runs) - sums.largest(runs)
 	need, blocks := -free, [2]float64{}
 	depths, forwards := [2]float64{}, 0.
 	for i, run := range runs {
@@ -85,21 +79,12 @@ func (sums *sums) feasible(gpu int, runs [2]costmodel.Interval) bool {
 			forwards = math.Inf(1)
 		}
 	}
-	if need > 0 {
-		if need > sums.Freed*(depths[0]*blocks[0]+depths[1]*blocks[1])*(1+1e-9) {
-			return false
-		}
-		deep, other := 0, 1
-		if depths[1] > depths[0] {
-			deep, other = 1, 0
-		}
-		recomputed := min(blocks[deep], math.Ceil(need/(sums.Freed*depths[deep])-1e-9))
-		if rest := need - recomputed*sums.Freed*depths[deep]; rest > 1e-9*need {
-			recomputed += min(blocks[other], math.Ceil(rest/(sums.Freed*max(1, depths[other]))-1e-9))
-		}
-		if recomputed > 0 {
-			work += math.Floor(recomputed+1e-9) * batches * sums.Extra
-		}
+	again, enough := sums.recomputed(need, depths, blocks)
+	if !enough {
+		return false
+	}
+	if again > 0 {
+		work += again * batches * sums.Extra
 	}
 	tail := 0.
 	if sums.Joint {
@@ -113,4 +98,34 @@ func (sums *sums) feasible(gpu int, runs [2]costmodel.Interval) bool {
 		before = 0
 	}
 	return max(start+work, second+work-before, first+work-early)+tail <= sums.length*(1+1e-12)
+}
+
+// largest returns the scratch of a GPU's runs.
+func (sums *sums) largest(runs [2]costmodel.Interval) (scratch float64) {
+	for _, run := range runs {
+		for item := run.First; item < run.End; item++ {
+			scratch = max(scratch, sums.Scratch[item])
+		}
+	}
+	return scratch
+}
+
+// recomputed returns how many blocks at least free the bytes that are needed, if each run has rings of
+// these depths and so many blocks. The deeper run's come first. It is false if all are not enough.
+func (sums *sums) recomputed(need float64, depths, blocks [2]float64) (count float64, enough bool) {
+	if need <= 0 {
+		return 0, true
+	}
+	if need > sums.Freed*(depths[0]*blocks[0]+depths[1]*blocks[1])*(1+1e-9) {
+		return 0, false
+	}
+	deep, other := 0, 1
+	if depths[1] > depths[0] {
+		deep, other = 1, 0
+	}
+	count = min(blocks[deep], math.Ceil(need/(sums.Freed*depths[deep])-1e-9))
+	if rest := need - count*sums.Freed*depths[deep]; rest > 1e-9*need {
+		count += min(blocks[other], math.Ceil(rest/(sums.Freed*max(1, depths[other]))-1e-9))
+	}
+	return math.Floor(count + 1e-9), true
 }

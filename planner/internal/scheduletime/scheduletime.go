@@ -94,7 +94,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	if question.Own {
 		if short := question.Short; short != nil {
 			fewer := newSearch(ctx, short)
-			fewer.published(math.Inf(1), false)
+			_, _ = fewer.published(math.Inf(1), false) // what it finds is in of
 			fewer.ownForms()
 			search.long(fewer)
 			search.tried += fewer.tried
@@ -103,7 +103,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 		}
 		best = search.best()
 		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
-			search.published(near*best.Step, true)
+			_, _ = search.published(near*best.Step, true)
 		} else if least, err := search.least(); err == nil && least.Fits() { // the order that needs least
 			search.keep(least)
 			search.own(least, form{}, effort)

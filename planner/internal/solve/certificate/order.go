@@ -215,17 +215,22 @@ func (walk *orderWalk) spans() (heads, lives []int64) {
 	return heads, lives
 }
 
+// sets returns the bytes of one set of each ring of a GPU.
+func (walk *orderWalk) sets(gpu int) (total int64) {
+	for _, chunk := range walk.Chunks {
+		if chunk.GPU == gpu {
+			total += chunk.ToInput + chunk.ToWeight + chunk.Between
+		}
+	}
+	return total
+}
+
 // bound returns the best of the arguments of [orders.Problem.Bound].
 func (walk *orderWalk) bound() (best int64) {
 	heads, lives := walk.spans()
 	for gpu, limit := range walk.Caps {
 		var passes []orders.Pass
-		first, area, spare := int64(-1), 0., limit
-		for _, chunk := range walk.Chunks {
-			if chunk.GPU == gpu {
-				spare -= chunk.ToInput + chunk.ToWeight + chunk.Between
-			}
-		}
+		first, area, spare := int64(-1), 0., limit-walk.sets(gpu)
 		for i, chunk := range walk.Chunks {
 			if chunk.GPU != gpu {
 				continue

@@ -84,10 +84,10 @@ func (climb *climber) change(by *policy) {
 	}
 	slot := climb.random.IntN(len(climb.chunks[gpu]))
 	other := climb.random.IntN(len(climb.chunks[gpu]))
-	any := func(slot int) Kind {
+	kindOf := func(slot int) Kind {
 		return Kind(climb.random.IntN(int(climb.Chunks[climb.chunks[gpu][slot]].kinds())))
 	}
-	kind, second := any(slot), any(other)
+	kind, second := kindOf(slot), kindOf(other)
 	what, step := climb.random.IntN(5), int32(1-2*climb.random.IntN(2))
 	all := climb.random.IntN(2) == 0
 	for at, chunks := range climb.chunks {

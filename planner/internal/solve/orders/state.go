@@ -74,6 +74,7 @@ func (state *state) more(problem *Problem, pass Pass) (bytes int64) {
 		if !chunk.Joint && ran[Input]-ran[Weight] >= sets[between] {
 			bytes = chunk.Between
 		}
+	case Weight, kinds:
 	}
 	return bytes
 }
@@ -88,6 +89,7 @@ func (state *state) grow(problem *Problem, pass Pass) {
 		sets[toWeight] = max(sets[toWeight], ran[Forward]-ran[chunk.kinds()-1]+1)
 	case Input:
 		sets[between] = max(sets[between], ran[Input]-ran[Weight]+1)
+	case Weight, kinds:
 	}
 }
 
