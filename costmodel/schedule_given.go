@@ -30,10 +30,10 @@ func (schedule Schedule) checkRows() error {
 		return Refuse(Set("schedule", schedule.Kind), "the order has rows of %d GPUs, and the pipeline has %d", len(rows), schedule.Stages)
 	}
 	chunks := 1
-	if schedule.Kind.Vee() {
+	if schedule.Kind.Chunked() {
 		chunks = 2
 	}
-	if int(schedule.Chunks) > chunks || schedule.Kind.Vee() && schedule.Chunks != 2 {
+	if int(schedule.Chunks) > chunks || schedule.Kind.Chunked() && schedule.Chunks != 2 {
 		return Refuse(Set("virtual_stages", schedule.Chunks), "the order has %d stages on each GPU, not %d", chunks, schedule.Chunks)
 	}
 	for rank, row := range rows {

@@ -41,8 +41,14 @@ func (kind ScheduleKind) Vee() bool {
 	return vee || kind == ZBV || kind == VHalf || kind == VMin
 }
 
+// Loops reports whether a rank holds several chunks, which go round the ranks: chunk c of rank r is
+// stage c·Stages + r.
+func (kind ScheduleKind) Loops() bool {
+	return kind == Interleaved || kind.OwnOrder() && !kind.Vee() && strings.ContainsAny(string(kind), "fbiw")
+}
+
 // Chunked reports whether a rank holds several chunks.
-func (kind ScheduleKind) Chunked() bool { return kind == Interleaved || kind.Vee() }
+func (kind ScheduleKind) Chunked() bool { return kind.Loops() || kind.Vee() }
 
 // Stage returns the stage of a rank's chunk: c·Stages + r, or that of a V.
 func (schedule Schedule) Stage(rank, chunk int64) int64 {

@@ -51,6 +51,15 @@ func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.T
 	if err != nil {
 		return nil, err
 	}
+	if few := 2*int64(len(budgets.Devices)) + 8; workload.MicroBatches > few {
+		short := narrow
+		table := *narrow.Costs
+		table.Workload.Batch, table.Workload.MicroBatches = workload.Batch/workload.MicroBatches*few, few
+		short.Costs = &table
+		if question.Short, err = scheduleQuestion(ctx, &short, 0); err != nil {
+			return nil, err
+		}
+	}
 	best, err := scheduletime.Solve(ctx, question)
 	if err != nil {
 		return nil, err
@@ -64,13 +73,13 @@ func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.T
 	if !best.Fits() {
 		return tooFull(ctx, in, best, question)
 	}
-	bound, why := numbers.Bound()
+	bound := numbers.Bound(best.Step)
 	if err := checkNumbers(numbers, bound); err != nil {
 		return nil, err
 	}
 	answer := &instance.Answer{
 		Map: best.Map, Tried: best.Tried,
-		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: why, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
+		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
 	}
 	return certify(in, answer, scheduleMethod{})
 }

@@ -1,10 +1,8 @@
 package planner
 
 import (
-	"cmp"
 	"errors"
 	"math"
-	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 )
@@ -12,118 +10,172 @@ import (
 // errNumbers is a bound that other code does not prove.
 var errNumbers = errors.New("planner: the bound of the schedule is above what its arguments prove (please report this)")
 
-// checkNumbers proves a bound again, with other code. Stages in line are a dynamic program over the
-// items and GPUs. Memory is checked at the points where one more item is recomputed.
+// checkNumbers proves a bound again, with other code: it lists the borders that the first GPUs can
+// reach within the length, one GPU after the other, and adds up their items one by one.
 func checkNumbers(numbers *scheduletime.Numbers, bound float64) error {
-	batches, count := float64(numbers.Batches), len(numbers.Work)
-	before, work := make([]float64, count+1), make([]float64, count+1)
-	for item := range count {
-		before[item+1], work[item+1] = before[item]+numbers.Forward[item], work[item]+batches*numbers.Work[item]
-		if numbers.Joint {
-			before[item+1] += numbers.Input[item]
-		}
-	}
-	heads := 0.
-	for gpu := range numbers.GPUs {
-		heads += before[min(gpu, count)]
-	}
-	gpus := float64(numbers.GPUs)
-	proved := (work[count] + heads) / gpus
-	if numbers.Line {
-		longest := make([]float64, count+1) // of the stages so far, by their end
-		for item := range longest {
-			longest[item] = math.Inf(1)
-		}
-		longest[0] = 0
-		for range numbers.GPUs {
-			next := make([]float64, count+1)
-			for end := range next {
-				next[end] = math.Inf(1)
-				for from := 0; from <= end; from++ {
-					next[end] = min(next[end], max(longest[from], before[from]+work[end]-work[from]))
-				}
-			}
-			longest = next
-		}
-		proved = max(proved, longest[count])
-	}
-	proved = max(proved, wholePoint(numbers, before))
-	if proved = max(proved, memoryPoint(numbers, (work[count]+heads)/gpus)); bound > proved {
+	length, count := (bound-numbers.Update)*(1-1e-10), len(numbers.Work)
+	walk := &numbersWalk{numbers, length}
+	if numbers.Line && walk.ends(0, count, count, 0) || numbers.Vee && walk.ends(0, count, count, -1) {
 		return errNumbers
+	}
+	for turn := 1; numbers.Loops && turn < count; turn++ {
+		if walk.ends(0, turn, turn, 1) {
+			return errNumbers
+		}
 	}
 	return nil
 }
 
-// wholePoint returns the shortest length of those at which one more block fits a GPU that have time
-// for all blocks and the largest other item.
-func wholePoint(numbers *scheduletime.Numbers, before []float64) float64 {
-	work, count, largest := numbers.Equal()
-	work, largest = work*float64(numbers.Batches), largest*float64(numbers.Batches)
-	if numbers.Line || work == 0 {
-		return 0
-	}
-	blocks := func(time float64) int { return int(max(0, time)/work + 1e-6) }
-	best := math.Inf(1)
-	for gpu := range numbers.GPUs {
-		for with := range numbers.GPUs { // the GPU of the largest item
-			for number := range count + 1 {
-				length := before[min(gpu, len(before)-1)] + float64(number)*work
-				if gpu == with {
-					length += largest
-				}
-				total, fits := 0, true
-				for other := range numbers.GPUs {
-					time := length - before[min(other, len(before)-1)]
-					if other == with {
-						if time -= largest; time < -1e-6*length {
-							fits = false
-						}
-					}
-					total += blocks(time)
-				}
-				if fits && total >= count {
-					best = min(best, length)
-				}
-			}
-		}
-	}
-	return best
+type numbersWalk struct {
+	*scheduletime.Numbers
+	length float64
 }
 
-// memoryPoint returns the length at which memory suffices and all work fits. The more is
-// recomputed, the shorter the first and the longer the second, so it is where the two meet.
-func memoryPoint(numbers *scheduletime.Numbers, plain float64) float64 {
-	type part struct{ area, seconds float64 }
-	var parts []part
-	area := 0.
-	for item := range numbers.Work {
-		life := 0.
-		for later := item + 1; later < len(numbers.Work); later++ {
-			life += numbers.Forward[later] + numbers.Input[later]
+// border is where a GPU's first and second run begin; in a V the second ends there.
+type border struct{ first, second int }
+
+// ends reports that the GPUs have room for all items: their first runs for those of from to to, and
+// their second runs for the others. Those go forward from second (way 1) or back from the end (−1),
+// or there are none (0).
+func (walk *numbersWalk) ends(from, to, second, way int) bool {
+	count := len(walk.Work)
+	reached := map[border]bool{{from, second}: true}
+	for gpu := range walk.Free {
+		next := map[border]bool{}
+		for at := range reached {
+			walk.add(next, at, gpu, to, way)
 		}
-		life *= float64(numbers.Batches)
-		area += life * numbers.Saved[item]
-		if freed := life * (numbers.Saved[item] - numbers.Made[item]); freed > 0 {
-			parts = append(parts, part{freed, float64(numbers.Batches) * numbers.Extra[item]})
+		reached = next
+	}
+	for at := range reached {
+		if way < 0 && at.first == at.second || way >= 0 && at.first == to && at.second == count {
+			return true
 		}
 	}
-	if area <= 0 {
-		return 0
+	return false
+}
+
+// add adds the borders after a GPU.
+func (walk *numbersWalk) add(next map[border]bool, at border, gpu, to, way int) {
+	count := len(walk.Work)
+	if start := sum(walk.Forward[:at.first]); walk.rest(at, to, way) > float64(len(walk.Free)-gpu)*(walk.length-start) {
+		return // the later GPUs begin no sooner
 	}
-	if numbers.Free <= 0 {
-		return math.Inf(1)
-	}
-	slices.SortFunc(parts, func(one, other part) int { return cmp.Compare(other.area*one.seconds, one.area*other.seconds) })
-	needs, takes := area/numbers.Free, plain
-	for _, one := range parts {
-		less, more := one.area/numbers.Free, one.seconds/float64(numbers.GPUs)
-		if needs-less <= takes+more { // they meet within this part
-			if less+more > 0 && needs > takes {
-				return needs - (needs-takes)/(less+more)*less
+	for one := at.first + 1; one <= to; one++ {
+		if way == 0 {
+			if walk.feasible(gpu, at.first, one, count, count) {
+				next[border{one, at.second}] = true
 			}
-			return max(takes, min(needs, takes))
+			continue
 		}
-		needs, takes = needs-less, takes+more
+		for other := at.second + way; other <= count && (way > 0 || other >= one); other += way {
+			low, high := min(at.second, other), max(at.second, other)
+			if float64(walk.Batches)*(sum(walk.Work[at.first:one])+sum(walk.Work[low:high])) > walk.length {
+				break // more items take longer
+			}
+			if walk.feasible(gpu, at.first, one, low, high) {
+				next[border{one, other}] = true
+			}
+		}
 	}
-	return needs
+}
+
+func sum(list []float64) (total float64) {
+	for _, one := range list {
+		total += one
+	}
+	return total
+}
+
+// feasible reports that a GPU has time and memory for the items [a, b) and [c, d), by the arguments of
+// [scheduletime.Numbers].
+func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
+	batches := float64(walk.Batches)
+	start := sum(walk.Forward[:a])
+	forwards, back := sum(walk.Forward[a:b])+sum(walk.Forward[c:d]), d
+	if c == d {
+		back = b
+	}
+	work := batches * (sum(walk.Work[a:b]) + sum(walk.Work[c:d]))
+	memory, quickest := walk.Free[gpu]-sum(walk.Static[a:b])-sum(walk.Static[c:d]), 0.
+	memory -= walk.scratch(a, b, c, d)
+	total := 0.
+	var parts []part
+	for _, run := range [][2]int{{a, b}, {c, d}} {
+		if run[0] == run[1] {
+			continue
+		}
+		way := sum(walk.Forward[run[0]:]) + sum(walk.Input[run[0]:])
+		time := walk.length - sum(walk.Forward[:run[0]]) - sum(walk.Input[:run[0]])
+		if way > time {
+			return false
+		}
+		sets := math.Ceil(batches*way/time - 2e-9)
+		saved, made := sum(walk.Saved[run[0]:run[1]]), sum(walk.Made[run[0]:run[1]])
+		total += sets * saved
+		if walk.Freed > 0 {
+			parts = append(parts, part{sets, (saved - made) / walk.Freed})
+		}
+		if made == 0 {
+			quickest = math.Inf(1)
+		} else {
+			quickest = max(quickest, sum(walk.Forward[run[0]:run[1]])/made)
+		}
+	}
+	again, missing := walk.again(parts, total-memory, 1e-9*total)
+	if missing > 1e-9*total {
+		return false
+	}
+	if again > 0 {
+		work += math.Floor(again+2e-9) * batches * walk.Extra
+	}
+	tail := 0.
+	if walk.Joint {
+		tail = sum(walk.Input[:a])
+	}
+	returns := sum(walk.Forward) + sum(walk.Input[back:])
+	until := min(returns-start, batches*forwards, max(0, memory)*quickest)
+	latest := max(start+work, returns+work-until)
+	if c < d {
+		second := sum(walk.Forward[:c])
+		latest = max(latest, second+work-min(second-start, batches*sum(walk.Forward[a:b])))
+	}
+	return latest+tail <= walk.length
+}
+
+// part is a run's blocks that can be recomputed, and how many sets of their bytes there are.
+type part struct{ sets, most float64 }
+
+// again returns how many blocks free the missing bytes, and what is still missing then.
+func (walk *numbersWalk) again(parts []part, missing, small float64) (count, still float64) {
+	if len(parts) == 2 && parts[1].sets > parts[0].sets {
+		parts[0], parts[1] = parts[1], parts[0]
+	}
+	for _, one := range parts {
+		if missing > small {
+			used := min(one.most, math.Ceil(missing/(one.sets*walk.Freed)-2e-9))
+			count, missing = count+used, missing-used*one.sets*walk.Freed
+		}
+	}
+	return count, missing
+}
+
+// rest returns the work of the items that no GPU has yet.
+func (walk *numbersWalk) rest(at border, to, way int) (work float64) {
+	for item, one := range walk.Work {
+		if item >= at.first && item < to && (way >= 0 || item < at.second) || way > 0 && item >= at.second {
+			work += float64(walk.Batches) * one
+		}
+	}
+	return work
+}
+
+// scratch returns the largest of the items [a, b) and [c, d).
+func (walk *numbersWalk) scratch(a, b, c, d int) (largest float64) {
+	for item, one := range walk.Scratch {
+		if item >= a && item < b || item >= c && item < d {
+			largest = max(largest, one)
+		}
+	}
+	return largest
 }

@@ -100,7 +100,7 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 		used.World += nccl.Mesh.Bytes
 	case traits.Staged:
 		used.World += nccl.P2P.Bytes
-		used.Peer, used.Ring = nccl.Peer.Bytes, workload.Schedule == costmodel.Interleaved
+		used.Peer, used.Ring = nccl.Peer.Bytes, workload.Schedule.Loops()
 		for _, degree := range []int64{workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.EP.Count()} {
 			if degree > 1 { // a communicator of their own, as a mesh's second has
 				used.World += nccl.Mesh.Bytes

@@ -10,11 +10,11 @@ import (
 
 // Every published order can be named as an order of its own, and is the same then.
 func TestGivenOrders(t *testing.T) {
-	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin} {
+	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin} {
 		for _, stages := range []int64{1, 2, 4} {
 			for _, batches := range []int64{1, 4, 9, 40} {
 				schedule := costmodel.Schedule{Kind: kind, Stages: stages, Chunks: 1, MicroBatches: batches, AnyMicroBatches: true}
-				if kind.Vee() {
+				if kind.Chunked() {
 					schedule.Chunks = 2
 				}
 				rows := make([][]order.Action, stages)
@@ -26,8 +26,8 @@ func TestGivenOrders(t *testing.T) {
 				if err := own.Check(); err != nil {
 					t.Fatalf("%s: %v", own.Kind, err)
 				}
-				if own.Kind.Vee() != kind.Vee() || stages > 1 && own.Kind.Split() != kind.Split() { // the first rank of ZB-H1 runs whole backwards
-					t.Errorf("%s of %s: V %v, split %v", own.Kind, kind, own.Kind.Vee(), own.Kind.Split())
+				if own.Kind.Vee() != kind.Vee() || own.Kind.Loops() != kind.Loops() || stages > 1 && own.Kind.Split() != kind.Split() { // the first rank of ZB-H1 runs whole backwards
+					t.Errorf("%s of %s: V %v, loops %v, split %v", own.Kind, kind, own.Kind.Vee(), own.Kind.Loops(), own.Kind.Split())
 				}
 				for rank := range stages {
 					if got := order.Of(own, rank); !slices.Equal(got, rows[rank]) {

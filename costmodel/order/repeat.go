@@ -47,16 +47,16 @@ func split(schedule costmodel.Schedule) [][]Phase {
 	}
 	out := make([][]Phase, len(rows))
 	for rank := range rows {
-		out[rank] = repeated(rows[rank])
+		out[rank] = repeated(rows[rank], interval)
 	}
 	return out
 }
 
-// repeated finds the longest stretch of a row that one block makes up, with the next micro-batch
-// each time. It returns the actions before, the block, and those after.
-func repeated(row []Action) []Phase {
+// repeated finds the longest stretch of a row that one block of at most so many actions makes up,
+// with the next micro-batch each time. It returns the actions before, the block, and those after.
+func repeated(row []Action, most int) []Phase {
 	start, length, end := 0, 0, 0
-	for size := 2; size <= interval; size++ {
+	for size := 2; size <= most; size++ {
 		for from, at := 0, 0; at+size <= len(row); at++ {
 			next := row[at]
 			next.MicroBatch++

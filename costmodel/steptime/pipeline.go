@@ -61,7 +61,7 @@ func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
 		chunks = max(chunks, owned[stages[i].Rank])
 	}
 	out := costmodel.NewSchedule(&step.table.Workload, int64(len(devices)), chunks)
-	if chunks > 1 && !out.Kind.Vee() {
+	if chunks > 1 && !out.Kind.Chunked() {
 		out.Kind = costmodel.Interleaved
 	}
 	return out

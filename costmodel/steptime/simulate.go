@@ -50,7 +50,7 @@ func simulateStages(schedule costmodel.Schedule, train bool, stages []Stage, rec
 		return ends
 	}
 	simulate := simulateWaves
-	if schedule.Kind == costmodel.Interleaved {
+	if schedule.Kind.Loops() {
 		simulate = simulateLockStep
 	}
 	clocks := make([]deviceClock, schedule.Stages)

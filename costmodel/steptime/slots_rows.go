@@ -17,7 +17,7 @@ func (line *line) rows() {
 		chunks = max(chunks, len(owned[stage.rank]))
 	}
 	schedule := costmodel.NewSchedule(&line.table.Workload, int64(len(line.ranks)), int64(chunks))
-	if chunks > 1 && !schedule.Kind.Vee() {
+	if chunks > 1 && !schedule.Kind.Chunked() {
 		schedule.Kind = costmodel.Interleaved
 	}
 	for rank := range line.ranks {

@@ -61,7 +61,7 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 	switch {
 	case cut.Schedule == "":
 		workload.Strategy, place = costmodel.DeviceMap, RandomDevices(cut.Devices, random)
-	case cut.Schedule == costmodel.Interleaved:
+	case cut.Schedule.Loops():
 		workload.VirtualStages, place = 2, Runs(cut.Devices, 2, random)
 	case cut.Schedule.Vee():
 		place = Vee(cut.Devices, random)
@@ -132,8 +132,8 @@ func randomCut(graph *modelgraph.Graph, single Cut, workload costmodel.Workload,
 	if workload.Mode != costmodel.Train {
 		return cut, workload
 	}
-	if kind := cut.Schedule; random.IntN(3) == 0 && kind != "" && kind != costmodel.Interleaved && (cut.Devices > 1 || !kind.Vee()) {
-		cut.Schedule = RandomOrder(int64(cut.Devices), cut.MicroBatches, kind.Split(), kind.Vee(), random)
+	if kind := cut.Schedule; random.IntN(3) == 0 && kind != "" && (cut.Devices > 1 || !kind.Chunked()) {
+		cut.Schedule = RandomOrder(int64(cut.Devices), cut.MicroBatches, kind, random)
 	}
 	if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {
 		workload.Recompute = someBlocks(graph, random)

@@ -10,14 +10,14 @@ import (
 // RandomOrder returns a schedule that names a random order without a cycle of waits: at each
 // step, any action whose input is there runs. No stage is more than two messages ahead of the next,
 // as a channel holds two.
-func RandomOrder(ranks, batches int64, split, vee bool, random *rand.Rand) costmodel.ScheduleKind {
-	schedule := costmodel.Schedule{Stages: ranks, Chunks: 1, Kind: costmodel.OneFOneB}
-	if vee {
-		schedule.Chunks, schedule.Kind = 2, costmodel.ZBV
+func RandomOrder(ranks, batches int64, like costmodel.ScheduleKind, random *rand.Rand) costmodel.ScheduleKind {
+	schedule := costmodel.Schedule{Stages: ranks, Chunks: 1, Kind: like}
+	if like.Chunked() {
+		schedule.Chunks = 2
 	}
 	stages := ranks * schedule.Chunks
 	passes := progress{ran: make([][order.Weight + 1]int64, stages), batches: batches, back: order.Backward}
-	if split {
+	if split := like.Split() || like.Loops() && random.IntN(2) == 0; split {
 		passes.back = order.Input
 	}
 	rows := make([][]order.Action, ranks)
@@ -31,7 +31,7 @@ func RandomOrder(ranks, batches int64, split, vee bool, random *rand.Rand) costm
 			}
 		}
 		if len(all) == 0 {
-			return order.Given(vee, rows)
+			return order.Given(like.Vee(), rows)
 		}
 		next := all[random.IntN(len(all))]
 		rank, chunk := schedule.Place(next.Chunk)

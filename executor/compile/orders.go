@@ -35,7 +35,7 @@ func (compiler *compiler) schedule() costmodel.Schedule {
 		chunks = max(chunks, len(device.stages))
 	}
 	schedule := costmodel.NewSchedule(&compiler.table.Workload, int64(len(compiler.ranks)), int64(chunks))
-	if schedule.Kind != "" && chunks > 1 && !schedule.Kind.Vee() {
+	if schedule.Kind != "" && chunks > 1 && !schedule.Kind.Chunked() {
 		schedule.Kind = costmodel.Interleaved
 	}
 	return schedule

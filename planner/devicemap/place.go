@@ -161,7 +161,7 @@ func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bo
 			check.fault(splitUnit, module, "stage %d is on device %d; the stages of %s go down the devices and back, so that it belongs on device %d", stage, pipe.gpu(pipe.device[stage]), pipe.schedule.Kind, pipe.gpu(pipe.device[rank]))
 		case !pipe.schedule.Kind.Chunked() && first != stage:
 			check.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", pipe.gpu(pipe.device[stage]), pipe.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
-		case pipe.schedule.Kind == costmodel.Interleaved && pipe.device[stage] != pipe.device[stage%int(pipe.schedule.Stages)]:
+		case pipe.schedule.Kind.Loops() && pipe.device[stage] != pipe.device[stage%int(pipe.schedule.Stages)]:
 			check.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", stage, pipe.gpu(pipe.device[stage]), pipe.gpu(pipe.device[stage%int(pipe.schedule.Stages)]))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // separated by commas; *n after a block runs it n times:
 //
 //	order:FF,BF*6,BB/F,BF*7,B    1F1B of 8 micro-batches on two ranks
+//	order:Ff,bB*8/...            two chunks on each rank, which go round the ranks
 //	v-order:...                  two chunks on each rank, in the form of a V
 const (
 	lineOrder = "order:"
@@ -57,8 +58,7 @@ func OrderOf(vee bool, rows [][]PassBlock) string {
 // OrderRows returns the rows of a text that names an order. The error names the row and the block
 // that is not one.
 func OrderRows(text string) ([][]PassBlock, error) {
-	own, vee := OwnOrder(text)
-	if !own {
+	if own, _ := OwnOrder(text); !own {
 		return nil, fmt.Errorf("%q names no order", text)
 	}
 	_, text, _ = strings.Cut(text, ":")
@@ -72,9 +72,9 @@ func OrderRows(text string) ([][]PassBlock, error) {
 			if repeats {
 				block.Times, _ = strconv.ParseInt(times, 10, 64)
 			}
-			known := letters != "" && strings.Trim(letters, Passes) == "" && (vee || strings.ToUpper(letters) == letters)
+			known := letters != "" && strings.Trim(letters, Passes) == ""
 			if !known || block.Times < 1 || block.Times > mostPasses {
-				return nil, fmt.Errorf("row %d of the order has %q: a block is letters such as FB, in a V also fb, and *n repeats it", len(out), part)
+				return nil, fmt.Errorf("row %d of the order has %q: a block is letters such as FB or fb, and *n repeats it", len(out), part)
 			}
 			if total += int64(len(letters)) * block.Times; total > mostPasses {
 				return nil, fmt.Errorf("the order has more than %d passes", mostPasses)

@@ -58,7 +58,7 @@ func (setup *Setup) scheduleOf(workload *costmodel.Workload) costmodel.Schedule 
 	if workload.Schedule.Vee() {
 		chunks = 2
 	}
-	if workload.Schedule == costmodel.Interleaved {
+	if workload.Schedule.Loops() {
 		chunks = max(2, workload.VirtualStages)
 	}
 	return costmodel.NewSchedule(workload, int64(len(setup.Topology.Devices)), chunks)

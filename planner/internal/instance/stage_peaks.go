@@ -63,9 +63,14 @@ func (peaks *StagePeaks) Above(share float64) bool {
 	return from < peaks.Count()
 }
 
-// Share is the share of device where run c of the cuts is on device c mod p, or in a V (torch 2.11,
-// distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
+// Share is the share of a device's budget that [StagePeaks.Used] takes.
 func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
+	return float64(peaks.Used(device, cuts)) / float64(peaks.In.Topology.Devices[device].Budget())
+}
+
+// Used returns the bytes of a device where run c of the cuts is on device c mod p, or in a V (torch
+// 2.11, distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
+func (peaks *StagePeaks) Used(device int, cuts []int) int64 {
 	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}
 	step, last := int(peaks.schedule.Stages), len(cuts)-2
 	if peaks.schedule.Kind.Vee() {
@@ -76,12 +81,12 @@ func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 		if peaks.schedule.Kind.Vee() && 2*device == last {
 			first, second := rank.Chunks[0].Halves()
 			if second.First == second.End {
-				return math.Inf(1)
+				return math.MaxInt64
 			}
 			rank.Chunks = []costmodel.Interval{first, second}
 		}
 	}
-	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.residents[device].Workspace))
+	return peaks.stages.Peak(rank, peaks.residents[device].Workspace) + peaks.Overhead[device]
 }
 
 // LeastShare returns a lower bound of the share of the device of run c with items [a, b), for any

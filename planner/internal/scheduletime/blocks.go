@@ -24,7 +24,7 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 	low, high := make([]int, len(order)), make([]int, len(order)) // blocks of each GPU: too few, and the answer
 	for gpu := range order {
 		low[gpu], high[gpu] = -1, len(order[gpu])
-		if best.Devices[gpu].HeadroomBytes >= 0 {
+		if search.spare(best, gpu) >= 0 {
 			high[gpu] = 0
 		}
 	}
@@ -42,7 +42,7 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 			return next, err
 		}
 		for gpu := range order {
-			if next.Devices[gpu].HeadroomBytes >= 0 {
+			if search.spare(next, gpu) >= 0 {
 				high[gpu] = middle[gpu]
 			} else {
 				low[gpu] = middle[gpu]

@@ -1,52 +1,53 @@
 package scheduletime
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // Numbers are what a bound of every choice rests on: the least that each item of the chain takes.
 // It is the least of all schedules of the question and of all GPUs. Times are seconds of a
 // micro-batch.
 type Numbers struct {
-	GPUs, Batches int
-	// Line: all schedules have one stage on each GPU, in order. Otherwise only the number of chunks
-	// before each GPU's first is known.
-	Line bool
+	Batches int
+	// Line: one stage on each GPU, in order. Loops: two, which go round the GPUs. Vee: two, in the
+	// form of a V. These are the places of the chunks that choices may have.
+	Line, Loops, Vee bool
 	// Joint: no schedule splits a backward, so the gradients of earlier items follow a GPU's last pass.
 	Joint bool
 	// Forward and Input are on the way to the end of the chain and back. Work is all passes without
-	// recomputation, Extra what recomputation adds to it.
-	Forward, Input, Work, Extra []float64
+	// recomputation.
+	Forward, Input, Work []float64
 	// Saved are the bytes of a micro-batch that an item keeps from forward to backward, Made those
-	// with recomputation. Free is the memory of all GPUs without what is there throughout.
-	Saved, Made []float64
-	Free        float64
+	// with recomputation. Static are bytes that are there throughout, and Scratch is there once, the
+	// largest of a GPU's items.
+	Saved, Made, Static, Scratch []float64
+	// Freed is the most that recomputing an item frees, Extra the least that it takes.
+	Freed, Extra float64
+	// Free is the memory of each GPU.
+	Free []float64
+	// Update is the time after the passes.
+	Update float64
 }
 
-// The arguments for a bound.
-const (
-	byLine   = "work of stages in line"
-	byShare  = "equal shares of the work"
-	byWhole  = "whole blocks on each GPU"
-	byMemory = "lifetimes and recomputation within all memory"
-)
+// TheBound is the argument for a bound.
+const TheBound = "work, ways and memory of each GPU, for all cuts"
 
 // Numbers returns the numbers of a question, from the tables of its schedules with no block
 // recomputed and with all.
 func (question *Question) Numbers() (*Numbers, error) {
 	count := question.Items.Count()
-	out := &Numbers{GPUs: len(question.Topology.Devices), Line: true, Joint: true}
-	for _, list := range []*[]float64{&out.Forward, &out.Input, &out.Work, &out.Extra, &out.Saved, &out.Made} {
+	out := &Numbers{Joint: !question.Own, Extra: math.Inf(1), Update: math.Inf(1)}
+	for _, list := range []*[]float64{&out.Forward, &out.Input, &out.Work, &out.Saved, &out.Made, &out.Static, &out.Scratch} {
 		*list = slices.Repeat([]float64{math.Inf(1)}, count)
 	}
-	for device := range question.Topology.Devices {
-		out.Free += float64(question.Topology.Devices[device].Budget())
-	}
-	static, found := math.Inf(1), ErrNone
+	out.Free = slices.Repeat([]float64{0}, len(question.Topology.Devices))
+	several := question.Own && len(out.Free) > 1 && 2*len(out.Free) <= count
+	out.Line, out.Loops, out.Vee = question.Own, several, several
+	found := ErrNone
 	for _, kind := range question.Kinds {
 		none, err := question.Table(kind, make([]bool, len(question.Blocks)))
 		if err != nil {
@@ -57,199 +58,185 @@ func (question *Question) Numbers() (*Numbers, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Line, out.Joint = out.Line && !kind.Chunked(), out.Joint && !kind.Split()
+		out.Line, out.Loops, out.Vee = out.Line || !kind.Chunked(), out.Loops || kind.Loops(), out.Vee || kind.Vee()
+		out.Joint = out.Joint && !kind.Split()
 		out.Batches = int(max(1, none.Workload.MicroBatches))
-		static = min(static, out.add(question, none, all))
+		out.add(question, none, all)
 		found = nil
 	}
-	out.Free -= static
 	return out, found
 }
 
-// add lowers the numbers to those of a schedule's tables, and returns the bytes that are there
-// throughout.
-func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) (static float64) {
+// add lowers the numbers to those of a schedule's tables.
+func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) {
+	lower := func(list []float64, item int, to float64) { list[item] = min(list[item], to) }
+	updates := 0.
 	for item := range numbers.Work {
-		var saved, made float64
+		var saved, made, static, scratch float64
 		for _, unit := range question.Items.Units(item) {
-			saved, made = saved+float64(unitBytes(&none.Units[unit]).least()), made+float64(unitBytes(&all.Units[unit]).least())
-			one := &none.Units[unit]
-			static += float64(max(one.Params, one.Regions.Weights) + max(0, one.OptimizerState))
+			one, other := &none.Units[unit], &all.Units[unit]
+			saved, made = saved+float64(unitBytes(one).least()), made+float64(unitBytes(other).least())
+			static += float64(one.Regions.Weights + one.Regions.Master + one.Regions.State)
+			if numbers.Batches > 1 { // of one, gradients take the place of what is saved
+				static += float64(one.Regions.Grads)
+			}
+			scratch = max(scratch, float64(min(one.Regions.Scratch(false), other.Regions.Scratch(false))))
+			numbers.Freed = max(numbers.Freed, float64(unitBytes(one).least()-unitBytes(other).least()))
 		}
-		numbers.Saved[item], numbers.Made[item] = min(numbers.Saved[item], saved), min(numbers.Made[item], made)
+		lower(numbers.Saved, item, saved)
+		lower(numbers.Made, item, made)
+		lower(numbers.Static, item, static)
+		lower(numbers.Scratch, item, scratch)
+		least := math.Inf(1)
 		for device := range question.Topology.Devices {
-			var plain, again seconds
+			var plain seconds
 			for _, unit := range question.Items.Units(item) {
-				plain.add(unitTimes(none, question.Topology, device, unit))
-				again.add(unitTimes(all, question.Topology, device, unit))
+				took, again := unitTimes(none, question.Topology, device, unit), unitTimes(all, question.Topology, device, unit)
+				plain.add(took)
+				if unitBytes(&all.Units[unit]).least() < unitBytes(&none.Units[unit]).least() {
+					numbers.Extra = min(numbers.Extra, max(0, again.input+again.weight-took.input-took.weight))
+				}
 			}
-			numbers.Forward[item] = min(numbers.Forward[item], plain.forward)
-			numbers.Input[item] = min(numbers.Input[item], plain.input)
-			numbers.Work[item] = min(numbers.Work[item], plain.forward+plain.input+plain.weight)
-			numbers.Extra[item] = min(numbers.Extra[item], max(0, again.input+again.weight-plain.input-plain.weight))
+			lower(numbers.Forward, item, plain.forward)
+			lower(numbers.Input, item, plain.input)
+			lower(numbers.Work, item, plain.forward+plain.input+plain.weight)
+			update := 0.
+			for _, unit := range question.Items.Units(item) {
+				update += steptime.Unit(none, question.Topology, device, unit).Update
+			}
+			least = min(least, update)
 		}
+		updates += least
 	}
-	return static
+	numbers.Update = min(numbers.Update, updates/float64(len(numbers.Free)))
+	for gpu := range numbers.Free {
+		device := &question.Topology.Devices[gpu]
+		free := math.Inf(1)
+		if costmodel.StageRulesOf(none.Workload.Runtime).Arena {
+			free = float64(device.Budget() - none.Overhead(gpu, device))
+		}
+		numbers.Free[gpu] = max(numbers.Free[gpu], free)
+	}
 }
 
-// Bound returns a lower bound of the step of every choice, in seconds, and the argument for it:
-//   - A GPU begins after the forwards of the items before its first, and then has all its work. If
-//     backwards are whole, those of these items follow.
-//     Stages in line that take as many items as fit a length show whether the length is possible.
-//     Otherwise the sum over all GPUs counts, and how many whole blocks each has time for.
-//   - What an item keeps lives while a micro-batch passes all later items and comes back. Over all
-//     micro-batches, bytes × time fit in the free memory × the length. Recomputation makes fewer
-//     bytes of more work; the best part of each item is found as for a knapsack.
-func (numbers *Numbers) Bound() (float64, string) {
-	best, why := numbers.shares(0), byShare
-	if numbers.Line {
-		if line := numbers.least(numbers.inLine); line > best {
-			best, why = line, byLine
-		}
-	} else if whole := numbers.least(numbers.inWhole); whole > best {
-		best, why = whole, byWhole
-	}
-	if memory := numbers.memory(best); memory > best*(1+1e-9) {
-		best, why = memory, byMemory
-	}
-	return best * (1 - 1e-9), why
-}
-
-// shares returns the length if all GPUs work to the end, with more seconds of work.
-func (numbers *Numbers) shares(more float64) float64 {
-	sum, before := more, 0.
+// Bound returns a lower bound of the step of every choice, in seconds, at most below. It is the
+// longest time found in which no cut has room on every GPU ([sums.feasible]).
+func (numbers *Numbers) Bound(below float64) float64 {
+	low, high := 0., below-numbers.Update
 	for _, work := range numbers.Work {
-		sum += float64(numbers.Batches) * work
-	}
-	for gpu := 1; gpu < numbers.GPUs && gpu <= len(numbers.Forward); gpu++ {
-		before += numbers.around(gpu - 1)
-		sum += before
-	}
-	return sum / float64(numbers.GPUs)
-}
-
-// around returns the time that a GPU does not work in as an item is before its first.
-func (numbers *Numbers) around(item int) float64 {
-	if numbers.Joint {
-		return numbers.Forward[item] + numbers.Input[item]
-	}
-	return numbers.Forward[item]
-}
-
-// least returns the least possible length, by bisection.
-func (numbers *Numbers) least(possible func(length float64) bool) float64 {
-	low, high := 0., 0.
-	for item := range numbers.Work {
-		high += numbers.Forward[item] + float64(numbers.Batches)*numbers.Work[item]
+		low += float64(numbers.Batches) * work / float64(len(numbers.Free)) * (1 - 1e-9)
 	}
 	for range 60 {
-		middle := (low + high) / 2
-		if possible(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return low
-}
-
-// inLine reports that stages of this length hold all items.
-func (numbers *Numbers) inLine(length float64) bool {
-	item, before := 0, 0.
-	for range numbers.GPUs {
-		at := before
-		for item < len(numbers.Work) {
-			at += float64(numbers.Batches) * numbers.Work[item]
-			if at > length {
-				break
-			}
-			before += numbers.around(item)
-			item++
-		}
-	}
-	return item == len(numbers.Work)
-}
-
-// Equal returns the commonest work of an item and the number of items that have it, and the largest
-// work of another item.
-func (numbers *Numbers) Equal() (work float64, count int, largest float64) {
-	for _, one := range numbers.Work {
-		same := 0
-		for _, other := range numbers.Work {
-			if math.Abs(one-other) <= 1e-9*one {
-				same++
-			}
-		}
-		if same > count {
-			work, count = one, same
-		}
-	}
-	for _, one := range numbers.Work {
-		if math.Abs(one-work) > 1e-9*work {
-			largest = max(largest, one)
-		}
-	}
-	return work, count, largest
-}
-
-// inWhole reports that GPUs have room for the equal items, which are not cut, and for the largest
-// other one, in this length.
-func (numbers *Numbers) inWhole(length float64) bool {
-	work, count, largest := numbers.Equal()
-	work, largest = work*float64(numbers.Batches)*(1-1e-9), largest*float64(numbers.Batches)
-	total, loss, before := 0., math.Inf(1), 0.
-	for gpu := range numbers.GPUs {
-		if gpu > 0 && gpu <= len(numbers.Forward) {
-			before += numbers.around(gpu - 1)
-		}
-		free := math.Floor(max(0, length-before) / work)
-		total += free
-		if length-before >= largest {
-			loss = min(loss, free-math.Floor((length-before-largest)/work))
-		}
-	}
-	return total-loss >= float64(count)
-}
-
-// memory returns the least length, at least the given one, within the free memory.
-func (numbers *Numbers) memory(least float64) float64 {
-	count := len(numbers.Work)
-	type part struct{ area, seconds float64 } // that recomputing an item frees, and takes
-	parts, area, after := make([]part, count), 0., 0.
-	for item := count - 1; item >= 0; item-- {
-		area += float64(numbers.Batches) * after * numbers.Saved[item]
-		if freed := numbers.Saved[item] - numbers.Made[item]; freed > 0 {
-			parts[item] = part{float64(numbers.Batches) * after * freed, float64(numbers.Batches) * numbers.Extra[item]}
-		}
-		after += numbers.Forward[item] + numbers.Input[item]
-	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.area*a.seconds, a.area*b.seconds) })
-	possible := func(length float64) bool {
-		missing, more := area-length*numbers.Free, 0.
-		for _, one := range parts {
-			if missing <= 0 {
-				break
-			}
-			if one.area > 0 {
-				used := min(1, missing/one.area)
-				missing, more = missing-used*one.area, more+used*one.seconds
-			}
-		}
-		return missing <= area*1e-12 && numbers.shares(more) <= length
-	}
-	low, high := least, least
-	for range 60 {
-		if possible(high) {
+		if !math.IsInf(high, 1) || numbers.possible(low) {
 			break
 		}
-		low, high = high, 2*high
+		low *= 2
 	}
-	for range 60 {
-		if middle := (low + high) / 2; possible(middle) {
+	if math.IsInf(high, 1) {
+		low, high = low/2, low
+	}
+	const steps = 14
+	for range steps {
+		if middle := (low + high) / 2; numbers.possible(middle) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	return low
+	return (low + numbers.Update) * (1 - 1e-9)
+}
+
+// possible reports that some cut of some place has room on every GPU for this length.
+func (numbers *Numbers) possible(length float64) bool {
+	count := len(numbers.Work)
+	cut := &cutter{sums: numbers.sums(length), seen: make([]bool, (len(numbers.Free)+1)*(count+1)*(count+1))}
+	reaches := func(at place, second, turn int) bool {
+		clear(cut.seen)
+		cut.place, cut.turn = at, turn
+		return cut.reaches(0, 0, second)
+	}
+	if numbers.Line && reaches(place{}, count, count) || numbers.Vee && reaches(place{vee: true}, count, count) {
+		return true
+	}
+	for turn := 1; numbers.Loops && turn < count; turn++ {
+		if reaches(place{loops: true}, turn, turn) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutter tries all cuts, GPU by GPU. Each takes a run of items from where the last one's first run
+// ends. Its second run ends where the last one's began in a V, and begins where that ended in a
+// loop, at turn for the first GPU.
+type cutter struct {
+	*sums
+	place
+	turn int
+	seen []bool // states from which there is no way on
+}
+
+// reaches reports that the GPUs from this one on have room for the items that are left: those from
+// first on, and up to second or from it on.
+func (cut *cutter) reaches(gpu, first, second int) bool {
+	count, gpus := len(cut.Work), len(cut.Free)
+	state := (gpu*(count+1)+first)*(count+1) + second
+	if cut.seen[state] {
+		return false
+	}
+	cut.seen[state] = true
+	left := cut.left(first, second)
+	if gpu == gpus {
+		return left[0].First == left[0].End && left[1].First == left[1].End
+	}
+	if cut.of(cut.work, left) > float64(gpus-gpu)*(cut.length-cut.head[first])*(1+1e-12) {
+		return false
+	}
+	for end := first + 1; end <= left[0].End; end++ {
+		runs := [2]costmodel.Interval{{First: first, End: end}}
+		if cut.over(runs) {
+			return false
+		}
+		if cut.place == (place{}) {
+			if cut.feasible(gpu, runs) && cut.reaches(gpu+1, end, second) {
+				return true
+			}
+			continue
+		}
+		if cut.seconds(gpu, runs, second) {
+			return true
+		}
+	}
+	return false
+}
+
+// seconds is reaches with the GPU's first run, for all second ones.
+func (cut *cutter) seconds(gpu int, runs [2]costmodel.Interval, second int) bool {
+	for size := 1; ; size++ {
+		next := second + size
+		runs[1] = costmodel.Interval{First: second, End: next}
+		if cut.vee {
+			next = second - size
+			runs[1] = costmodel.Interval{First: next, End: second}
+		}
+		if next > len(cut.Work) || cut.vee && next < runs[0].End || cut.over(runs) {
+			return false
+		}
+		if cut.feasible(gpu, runs) && cut.reaches(gpu+1, runs[0].End, next) {
+			return true
+		}
+	}
+}
+
+// left returns the items that no GPU has yet.
+func (cut *cutter) left(first, second int) [2]costmodel.Interval {
+	count := len(cut.Work)
+	out := [2]costmodel.Interval{{First: first, End: count}}
+	switch {
+	case cut.vee:
+		out[0].End = second
+	case cut.loops:
+		out[0].End, out[1] = cut.turn, costmodel.Interval{First: second, End: count}
+	}
+	return out
 }

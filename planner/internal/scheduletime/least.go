@@ -5,18 +5,17 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // Least returns the smallest budget found with which a choice fits, if all GPUs have the same. The
 // choice recomputes all blocks. It runs one micro-batch at a time, or the question's own order.
 func Least(ctx context.Context, question *Question) (int64, error) {
-	search := &search{Question: question, ctx: ctx}
+	search := newSearch(ctx, question)
 	choice, err := search.least()
 	if err != nil {
 		return 0, err
 	}
-	return choice.needs(), nil
+	return slices.Max(choice.used), nil
 }
 
 // least returns the choice of this budget.
@@ -33,18 +32,14 @@ func (search *search) least() (best *Choice, failed error) {
 			if kind.Chunked() || kind.Split() {
 				continue
 			}
-			var row []order.Action // one micro-batch after the other
-			for batch := range max(1, table.Workload.MicroBatches) {
-				row = append(row, order.Action{Kind: order.Forward, MicroBatch: batch}, order.Action{Kind: order.Backward, MicroBatch: batch})
-			}
-			kind = order.Given(false, slices.Repeat([][]order.Action{row}, len(search.Topology.Devices)))
+			kind = search.plain(form{})
 		}
 		choice, err := search.level(kind, search.even(kind, table), again)
 		if err != nil {
 			failed = err
 			continue
 		}
-		if best == nil || choice.needs() < best.needs() {
+		if best == nil || slices.Max(choice.used) < slices.Max(best.used) {
 			best, failed = choice, nil
 		}
 		if search.Own {
@@ -52,14 +47,6 @@ func (search *search) least() (best *Choice, failed error) {
 		}
 	}
 	return best, failed
-}
-
-// needs returns the most bytes that a GPU of a choice needs.
-func (choice *Choice) needs() (most int64) {
-	for i := range choice.Devices {
-		most = max(most, choice.Devices[i].Budget-choice.Devices[i].HeadroomBytes)
-	}
-	return most
 }
 
 // level moves cuts as long as the fullest GPU needs less.
@@ -73,7 +60,7 @@ func (search *search) level(kind costmodel.ScheduleKind, cuts []int, again []boo
 				if cuts[cut] += by; cuts[cut] <= cuts[cut-1] || cuts[cut] >= cuts[cut+1] {
 					continue
 				}
-				if next, err := search.evaluate(kind, cuts, again); err == nil && next.needs() < best.needs() {
+				if next, err := search.evaluate(kind, cuts, again); err == nil && slices.Max(next.used) < slices.Max(best.used) {
 					best, moved = next, true
 				}
 			}

@@ -14,84 +14,118 @@ import (
 const perSecond = 1e12
 
 // own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
-// order. It starts again with no block recomputed: less memory in the order may replace it.
-func (search *search) own(start *Choice) *Choice {
-	best := search.turns(start)
-	if slices.Contains(start.again, true) {
-		if plain, err := search.evaluate(start.Kind, start.cuts, make([]bool, len(start.again))); err == nil {
-			if other := search.turns(plain); other.better(best) {
-				best = other
-			}
+// order. If blocks are recomputed, it also starts with none, and with all: both change what an order
+// can hold. Each order has this effort.
+func (search *search) own(start *Choice, at form, effort int) {
+	search.turns(at, start.cuts, start.again, effort)
+	for _, all := range []bool{false, true} {
+		again := slices.Repeat([]bool{all}, len(start.again))
+		if slices.Contains(start.again, true) && !slices.Equal(again, start.again) {
+			search.turns(at, start.cuts, again, effort)
 		}
 	}
-	return best
 }
 
-func (search *search) turns(start *Choice) *Choice {
-	best := start
+// turns finds an order, and better cuts and blocks for it, alternately.
+func (search *search) turns(at form, cuts []int, again []bool, effort int) {
+	var best *Choice
 	for range 3 {
-		next := search.ordered(best)
+		next := search.ordered(at, cuts, again, effort)
 		if next == nil || !next.better(best) || search.stopped() {
 			break
 		}
 		best = next
 		if moved, err := search.improve(best.Kind, best.cuts, best.again); err == nil && moved.better(best) {
+			moved.form, moved.rule = best.form, best.rule
 			best = moved
 		}
+		search.keep(best)
+		cuts, again = best.cuts, best.again
 	}
-	return best
 }
 
-// ordered returns the choice with the shortest order found for its cuts and blocks.
-func (search *search) ordered(from *Choice) *Choice {
-	problem := search.problem(from)
+// ordered returns the choice with the shortest order found for these cuts and blocks.
+func (search *search) ordered(at form, cuts []int, again []bool, effort int) *Choice {
+	problem, base := search.problem(at, cuts, again)
 	if problem == nil {
 		return nil
 	}
-	starts, least := search.starts(from), problem.LeastCaps()
-	// Arenas have parts for each chunk, and channels hold two messages, which the solver does not
-	// know. It tries again with smaller caps.
-	const attempts, smaller = 6, 25
-	for range attempts {
-		solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: starts, Effort: 500_000, Nodes: 10_000})
-		if err != nil || certificate.CheckOrder(problem, solution) != nil {
-			return nil
-		}
-		next, err := search.evaluate(search.kindOf(from, solution.Order), from.cuts, from.again)
-		if err == nil && next.Fits() {
-			return next
-		}
-		for gpu := range problem.Caps {
-			less := problem.Caps[gpu] / smaller
-			if err == nil {
-				less = max(0, -next.Devices[gpu].HeadroomBytes)
-			}
-			problem.Caps[gpu] = max(least[gpu], min(problem.Caps[gpu], solution.Peaks[gpu])-less)
-		}
+	solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: search.starts(at, base, problem), Effort: effort, Nodes: 10_000})
+	if err != nil || certificate.CheckOrder(problem, solution) != nil {
+		return nil
 	}
-	return nil
+	return search.with(at, problem, cuts, again, solution)
 }
 
-// problem returns the numbers of a choice's chunks; nil if its memory leaves nothing for them.
-func (search *search) problem(from *Choice) *orders.Problem {
-	out := &orders.Problem{Ahead: int(costmodel.StageRulesOf(from.Table.Workload.Runtime).Slots), MicroBatches: int(max(1, from.Table.Workload.MicroBatches)), Joint: !from.Kind.Split(), Caps: make([]int64, len(search.Topology.Devices))}
-	stages := stagesOf(from)
+// with returns the choice with an order; nil if it does not fit.
+func (search *search) with(at form, problem *orders.Problem, cuts []int, again []bool, solution *orders.Solution) *Choice {
+	next, err := search.evaluate(search.kindOf(at, problem, solution.Order), cuts, again)
+	if err != nil || !next.Fits() {
+		return nil
+	}
+	next.form, next.rule = at, solution.Rule
+	return next
+}
+
+// middling is a number of micro-batches with which orders are still quick to move.
+const middling = 64
+
+// long keeps the choices of a search with fewer micro-batches, for all of them. A rule makes the order.
+func (search *search) long(short *search) {
+	for _, found := range short.of {
+		if found.rule == nil {
+			continue
+		}
+		problem, _ := search.problem(found.form, found.cuts, found.again)
+		if problem == nil {
+			continue
+		}
+		order, length := found.rule.Order(problem)
+		solution := &orders.Solution{Order: order, Replayed: orders.Replayed{Length: length}, Rule: found.rule}
+		if order == nil || certificate.CheckOrder(problem, solution) != nil {
+			continue
+		}
+		if next := search.with(found.form, problem, found.cuts, found.again, solution); next != nil {
+			search.keep(next)
+			if search.batches <= middling {
+				search.turns(found.form, next.cuts, next.again, effort)
+			}
+		}
+	}
+}
+
+// problem returns the numbers of the chunks, and the choice that runs one micro-batch after the
+// other; nil if that does not fit.
+func (search *search) problem(at form, cuts []int, again []bool) (*orders.Problem, *Choice) {
+	table, err := search.Table(search.plain(at), again)
+	if err != nil || table.Workload.MicroBatches < 2 {
+		return nil, nil
+	}
+	base, err := search.evaluate(search.plain(at), cuts, again)
+	if err != nil || !base.Fits() {
+		return nil, nil
+	}
+	out := &orders.Problem{Ahead: int(costmodel.StageRulesOf(table.Workload.Runtime).Slots), MicroBatches: int(table.Workload.MicroBatches), Caps: make([]int64, len(search.Topology.Devices))}
+	whole := func(seconds float64) int64 { return int64(math.Round(seconds * perSecond)) }
+	stages := stagesOf(base)
 	for chunk, stage := range stages {
-		gpu := int(from.Map[stage.First])
+		gpu := int(base.Map[stage.First])
 		var took seconds
 		var saved bytes
 		for unit := stage.First; unit < stage.End; unit++ {
-			took.add(unitTimes(from.Table, search.Topology, gpu, unit))
-			more := unitBytes(&from.Table.Units[unit])
+			took.add(unitTimes(table, search.Topology, gpu, unit))
+			more := unitBytes(&table.Units[unit])
 			saved.toInput, saved.toWeight, saved.between = saved.toInput+more.toInput, saved.toWeight+more.toWeight, saved.between+more.between
 		}
-		whole := func(seconds float64) int64 { return int64(math.Round(seconds * perSecond)) }
 		one := orders.Chunk{
 			GPU: gpu, Forward: max(1, whole(took.forward)), Input: max(1, whole(took.input)), Weight: whole(took.weight),
 			ToInput: saved.toInput, ToWeight: saved.toWeight, Between: saved.between,
 		}
+		if at.whole(chunk) {
+			one.Joint, one.Input, one.Weight, one.Between = true, one.Input+one.Weight, 0, 0
+		}
 		if chunk+1 < len(stages) {
-			next, bytes := int(from.Map[stage.End]), from.Table.Units[stage.End-1].Work.Output
+			next, bytes := int(base.Map[stage.End]), table.Units[stage.End-1].Work.Output
 			if next == gpu {
 				bytes = 0
 			}
@@ -99,15 +133,51 @@ func (search *search) problem(from *Choice) *orders.Problem {
 		}
 		out.Chunks = append(out.Chunks, one)
 	}
-	for gpu := range out.Caps {
-		out.Caps[gpu] = from.Devices[gpu].HeadroomBytes + search.saved(from, out, gpu)
-	}
 	for gpu, least := range out.LeastCaps() {
-		if out.Caps[gpu] < least {
-			return nil
+		out.Caps[gpu] = search.spare(base, gpu) + least
+	}
+	return out, base
+}
+
+// whole reports a chunk whose backwards are whole. Nobody waits for the gradient of the first
+// chunk's input, and a whole backward keeps less.
+func (at form) whole(chunk int) bool { return !at.split || at.first && chunk == 0 }
+
+// plain returns the schedule of a form that runs one micro-batch after the other.
+func (search *search) plain(at form) costmodel.ScheduleKind {
+	if kind, known := search.plains[at]; known {
+		return kind
+	}
+	schedule := search.scheduleOf(at)
+	rows := make([][]order.Action, schedule.Stages)
+	for rank := range rows {
+		for batch := range search.batches {
+			for chunk := range schedule.Chunks {
+				rows[rank] = append(rows[rank], order.Action{Kind: order.Forward, Chunk: chunk, MicroBatch: batch})
+			}
+			for chunk := schedule.Chunks - 1; chunk >= 0; chunk-- {
+				if at.whole(int(schedule.Stage(int64(rank), chunk))) {
+					rows[rank] = append(rows[rank], order.Action{Kind: order.Backward, Chunk: chunk, MicroBatch: batch})
+					continue
+				}
+				rows[rank] = append(rows[rank], order.Action{Kind: order.Input, Chunk: chunk, MicroBatch: batch}, order.Action{Kind: order.Weight, Chunk: chunk, MicroBatch: batch})
+			}
 		}
 	}
-	return out
+	search.plains[at] = order.Given(at.vee, rows)
+	return search.plains[at]
+}
+
+// scheduleOf returns where the chunks of a form are.
+func (question *Question) scheduleOf(at form) costmodel.Schedule {
+	kind := costmodel.OneFOneB
+	switch {
+	case at.vee:
+		kind = costmodel.ZBV
+	case at.loops:
+		kind = costmodel.Interleaved
+	}
+	return question.schedule(kind)
 }
 
 // stagesOf returns the units of each stage.
@@ -122,40 +192,29 @@ func stagesOf(from *Choice) (out []costmodel.Interval) {
 	return out
 }
 
-// saved returns the bytes that a GPU keeps for its micro-batches in flight.
-func (search *search) saved(from *Choice, problem *orders.Problem, gpu int) (total int64) {
-	schedule := search.scheduled(from)
-	depths := order.Depths(schedule.Chunks, order.Phases(schedule, int64(gpu))...)
-	at := 0
-	for i := range problem.Chunks {
-		if chunk := &problem.Chunks[i]; chunk.GPU == gpu {
-			total += depths[at].Saved*chunk.ToInput + depths[at].Late*chunk.ToWeight + depths[at].Pending*chunk.Between
-			at++
-		}
-	}
-	return total
-}
-
-// scheduled returns the schedule of a choice.
-func (search *search) scheduled(from *Choice) costmodel.Schedule {
-	return costmodel.NewSchedule(&from.Table.Workload, int64(len(search.Topology.Devices)), search.schedule(from.Kind).Chunks)
-}
-
-// passes are the solver's passes of actions. It has no name for a whole backward.
-var passes = [...]orders.Kind{order.Forward: orders.Forward, order.Backward: orders.Input, order.Input: orders.Input, order.Weight: orders.Weight}
-
-// starts are the orders of the question with the same chunks.
-func (search *search) starts(from *Choice) (out []orders.Order) {
-	for _, kind := range append([]costmodel.ScheduleKind{from.Kind}, search.Kinds...) {
-		if kind.Vee() != from.Kind.Vee() || kind.Split() != from.Kind.Split() || kind == costmodel.Interleaved {
+// starts are the published orders of the same chunks.
+func (question *Question) starts(at form, base *Choice, problem *orders.Problem) (out []orders.Order) {
+	for _, kind := range question.Kinds {
+		if kind.Vee() != at.vee || kind.Loops() != at.loops {
 			continue
 		}
-		schedule := search.scheduled(from)
+		schedule := costmodel.NewSchedule(&base.Table.Workload, int64(len(question.Topology.Devices)), question.schedule(kind).Chunks)
 		schedule.Kind = kind
-		rows := make(orders.Order, len(search.Topology.Devices))
+		rows := make(orders.Order, schedule.Stages)
 		for gpu := range rows {
 			for _, action := range order.Of(schedule, int64(gpu)) {
-				rows[gpu] = append(rows[gpu], orders.Pass{Kind: passes[action.Kind], Chunk: int(schedule.Stage(int64(gpu), action.Chunk))})
+				chunk := int(schedule.Stage(int64(gpu), action.Chunk))
+				switch joint := problem.Chunks[chunk].Joint; {
+				case action.Kind == order.Forward:
+					rows[gpu] = append(rows[gpu], orders.Pass{Kind: orders.Forward, Chunk: chunk})
+				case action.Kind == order.Weight && !joint:
+					rows[gpu] = append(rows[gpu], orders.Pass{Kind: orders.Weight, Chunk: chunk})
+				case action.Kind != order.Weight:
+					rows[gpu] = append(rows[gpu], orders.Pass{Kind: orders.Input, Chunk: chunk})
+					if action.Kind == order.Backward && !joint {
+						rows[gpu] = append(rows[gpu], orders.Pass{Kind: orders.Weight, Chunk: chunk})
+					}
+				}
 			}
 		}
 		out = append(out, rows)
@@ -164,8 +223,8 @@ func (search *search) starts(from *Choice) (out []orders.Order) {
 }
 
 // kindOf returns the schedule that names an order.
-func (search *search) kindOf(from *Choice, found orders.Order) costmodel.ScheduleKind {
-	rows, schedule := make([][]order.Action, len(found)), search.schedule(from.Kind)
+func (question *Question) kindOf(at form, problem *orders.Problem, found orders.Order) costmodel.ScheduleKind {
+	rows, schedule := make([][]order.Action, len(found)), question.scheduleOf(at)
 	for gpu, row := range found {
 		next := map[orders.Pass]int64{}
 		for _, pass := range row {
@@ -175,7 +234,7 @@ func (search *search) kindOf(from *Choice, found orders.Order) costmodel.Schedul
 			switch {
 			case pass.Kind == orders.Weight:
 				action.Kind = order.Weight
-			case pass.Kind == orders.Input && from.Kind.Split():
+			case pass.Kind == orders.Input && !problem.Chunks[pass.Chunk].Joint:
 				action.Kind = order.Input
 			case pass.Kind == orders.Input:
 				action.Kind = order.Backward
@@ -183,5 +242,5 @@ func (search *search) kindOf(from *Choice, found orders.Order) costmodel.Schedul
 			rows[gpu] = append(rows[gpu], action)
 		}
 	}
-	return order.Given(from.Kind.Vee(), rows)
+	return order.Given(at.vee, rows)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/orders"
 )
 
 // Question is what a search chooses from.
@@ -23,6 +24,8 @@ type Question struct {
 	// Kinds are the orders to try. Own: orders of the search's own may replace them.
 	Kinds []costmodel.ScheduleKind
 	Own   bool
+	// Short is the question with fewer micro-batches, for orders of the search's own; nil: the same.
+	Short *Question
 	// Blocks are the units that can be recomputed, ascending; empty if the workload says which are.
 	Blocks []int
 	// Table returns the costs of a schedule with these blocks recomputed.
@@ -33,16 +36,18 @@ type Question struct {
 
 // Choice is a pipeline with its costs and figures.
 type Choice struct {
-	Kind    costmodel.ScheduleKind
-	Map     devicemap.Map
-	Table   *costmodel.Table
-	Devices []devicemap.Prediction
-	Step    float64 // seconds
-	Share   float64 // the largest
-	Tried   int     // pipelines evaluated, of the whole search
+	Kind  costmodel.ScheduleKind
+	Map   devicemap.Map
+	Table *costmodel.Table
+	Step  float64 // seconds
+	Share float64 // the largest
+	Tried int     // pipelines evaluated, of the whole search
 
-	cuts  []int // of items
+	used  []int64 // bytes, by GPU
+	cuts  []int   // of items
 	again []bool
+	form  form
+	rule  *orders.Rule // that made its order; nil: none
 }
 
 // Fits reports that no GPU needs more than its budget.
@@ -65,66 +70,137 @@ var ErrNone = errors.New("no schedule runs here")
 
 type search struct {
 	*Question
-	ctx   context.Context
-	tried int
+	ctx     context.Context
+	tried   int
+	priced  map[*costmodel.Table]*prices
+	quick   map[costmodel.ScheduleKind]*Choice // of published orders
+	of      map[place]*Choice                  // the best
+	plains  map[form]costmodel.ScheduleKind
+	batches int64 // micro-batches
+}
+
+func newSearch(ctx context.Context, question *Question) *search {
+	return &search{Question: question, ctx: ctx, priced: map[*costmodel.Table]*prices{}, quick: map[costmodel.ScheduleKind]*Choice{}, of: map[place]*Choice{}, plains: map[form]costmodel.ScheduleKind{}, batches: max(1, question.Items.In.Costs.Workload.MicroBatches)}
 }
 
 // Solve returns the best choice that it finds. Errors are [ErrNone], with the last reason, or those
 // of Table.
 func Solve(ctx context.Context, question *Question) (*Choice, error) {
-	search := &search{Question: question, ctx: ctx}
-	best, starts, err := search.allPublished()
+	search := newSearch(ctx, question)
+	best, failed := search.published(math.Inf(1), !question.Own)
 	if best == nil {
-		return nil, errors.Join(ErrNone, err)
+		return nil, errors.Join(ErrNone, failed)
 	}
-	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
-		if start := starts[at]; start != nil && question.Own {
-			if own := search.own(start); own.better(best) {
-				best = own
-			}
+	if question.Own {
+		if short := question.Short; short != nil {
+			fewer := newSearch(ctx, short)
+			_, _ = fewer.published(math.Inf(1), false) // what it finds is in of
+			fewer.ownForms()
+			search.long(fewer)
+			search.tried += fewer.tried
+		} else {
+			search.ownForms()
 		}
-	}
-	if !best.Fits() && question.Own { // the order that needs least
-		if least, err := search.least(); err == nil && least.Fits() {
-			best = search.own(least)
+		best = search.best()
+		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
+			_, _ = search.published(near*best.Step, true)
+		} else if least, err := search.least(); err == nil && least.Fits() { // the order that needs least
+			search.keep(least)
+			search.own(least, form{}, effort)
 		}
+		best = search.best()
 	}
 	best.Tried = search.tried
 	return best, nil
 }
 
-// form is what an order of the search's own keeps of the published order that it starts from.
-type form struct{ vee, split bool }
-
-// allPublished returns the best of all published orders, and the best of each form. Without any,
-// it returns the last error.
-func (search *search) allPublished() (best *Choice, of map[form]*Choice, failed error) {
-	of = map[form]*Choice{}
-	for _, kind := range search.Kinds {
-		if best != nil && search.stopped() {
-			break
+// ownForms looks for orders of every form, then again for the best of each place.
+func (search *search) ownForms() {
+	for _, at := range forms {
+		if start := search.of[at.place]; start != nil && !search.stopped() {
+			search.own(start, at, effort)
 		}
-		found, err := search.published(kind)
+	}
+	best := search.best()
+	for _, at := range places {
+		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
+			search.own(found, formOf(found.Kind), more*effort)
+		}
+	}
+}
+
+// The passes placed by trial for a form, the factor for the best form of a place, and by how much
+// longer than the best a step may be for a place, or for other methods to cut a published order.
+const (
+	effort = 150_000
+	more   = 2
+	near   = 1.15
+)
+
+// place is where the chunks of an order are, and form also whether their backwards have two halves.
+type place struct{ vee, loops bool }
+
+var places = [...]place{{}, {loops: true}, {vee: true}}
+
+type form struct {
+	place
+	split bool
+	first bool // and those of the first chunk are whole
+}
+
+var forms = func() (out []form) {
+	for _, at := range places {
+		out = append(out, form{at, false, false}, form{at, true, false}, form{at, true, true})
+	}
+	return out
+}()
+
+func formOf(kind costmodel.ScheduleKind) form {
+	return form{place{kind.Vee(), kind.Loops()}, kind.Split(), kind.Split()}
+}
+
+// keep keeps the best choice of each place.
+func (search *search) keep(found *Choice) {
+	if at := formOf(found.Kind).place; found.better(search.of[at]) {
+		search.of[at] = found
+	}
+}
+
+// best returns the best choice found; nil: none.
+func (search *search) best() (best *Choice) {
+	for _, at := range places {
+		if found := search.of[at]; found != nil && found.better(best) {
+			best = found
+		}
+	}
+	return best
+}
+
+// published looks for the best cuts and blocks for every published order. If others, other methods
+// look for those of orders whose step is below a length. It returns the best choice and the last
+// error.
+func (search *search) published(below float64, others bool) (best *Choice, failed error) {
+	for _, kind := range search.Kinds {
+		if known := search.quick[kind]; search.best() != nil && search.stopped() || known != nil && known.Fits() && known.Step > below {
+			continue
+		}
+		found, err := search.cut(kind, others)
 		if err != nil {
 			failed = err
 			continue
 		}
-		if at := (form{kind.Vee(), kind.Split()}); kind != costmodel.Interleaved && found.better(of[at]) {
-			of[at] = found
-		}
-		if found.better(best) {
-			best = found
-		}
+		search.quick[kind] = found
+		search.keep(found)
 	}
-	return best, of, failed
+	return search.best(), failed
 }
 
 // stopped reports that no time is left.
 func (search *search) stopped() bool { return search.ctx.Err() != nil }
 
-// published returns the best cuts and blocks for a published order. It starts from even cuts, and
-// from those of another method with no block recomputed and with all.
-func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, failed error) {
+// cut returns the best cuts and blocks for a published order. It starts from even cuts, or from those
+// of other methods, with no block recomputed and with all.
+func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choice, failed error) {
 	for _, all := range []bool{false, true} {
 		again := slices.Repeat([]bool{all}, len(search.Blocks))
 		table, err := search.Table(kind, again)
@@ -132,11 +208,15 @@ func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, fail
 			return best, err
 		}
 		var starts [][]int
-		if !all {
+		if known := search.quick[kind]; known == nil {
 			starts = append(starts, search.even(kind, table))
+		} else if !all {
+			best = known
 		}
-		if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
-			starts = append(starts, cuts)
+		if others {
+			if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
+				starts = append(starts, cuts)
+			}
 		}
 		for _, cuts := range starts {
 			found, err := search.improve(kind, cuts, again)
@@ -158,16 +238,16 @@ func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, fail
 }
 
 // cutsOf returns the cuts of a map, by items.
-func (search *search) cutsOf(placement devicemap.Map) (cuts []int) {
+func (question *Question) cutsOf(placement devicemap.Map) (cuts []int) {
 	if placement == nil {
 		return nil
 	}
-	for item := range search.Items.Count() {
-		if unit := search.Items.Units(item)[0]; item == 0 || placement[unit] != placement[search.Items.Units(item - 1)[0]] {
+	for item := range question.Items.Count() {
+		if unit := question.Items.Units(item)[0]; item == 0 || placement[unit] != placement[question.Items.Units(item - 1)[0]] {
 			cuts = append(cuts, item)
 		}
 	}
-	return append(cuts, search.Items.Count())
+	return append(cuts, question.Items.Count())
 }
 
 // improve moves cuts, and recomputes as few blocks as fit, alternately.
@@ -189,53 +269,35 @@ func (search *search) improve(kind costmodel.ScheduleKind, cuts []int, again []b
 	return best, nil
 }
 
-// evaluate predicts a pipeline.
-func (search *search) evaluate(kind costmodel.ScheduleKind, cuts []int, again []bool) (*Choice, error) {
-	table, err := search.Table(kind, again)
-	if err != nil {
-		return nil, err
-	}
-	search.tried++
-	placement := search.mapOf(kind, cuts)
-	step := devicemap.StepSeconds(table, search.Topology, placement)
-	if step == nil || math.IsInf(*step, 1) {
-		return nil, ErrNone
-	}
-	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: placement, Step: *step}
-	out.Devices = devicemap.Predict(table, search.Topology, out.Map)
-	_, out.Share = instance.Fullest(out.Devices)
-	return out, nil
-}
-
 // schedule returns a kind as the schedule of the GPUs.
-func (search *search) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
-	out := costmodel.Schedule{Kind: kind, Stages: int64(len(search.Topology.Devices)), Chunks: 1}
+func (question *Question) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
+	out := costmodel.Schedule{Kind: kind, Stages: int64(len(question.Topology.Devices)), Chunks: 1}
 	if kind.Chunked() {
 		out.Chunks = 2
 	}
 	return out
 }
 
-func (search *search) mapOf(kind costmodel.ScheduleKind, cuts []int) devicemap.Map {
-	devices := make([]int, search.Items.Count())
-	schedule := search.schedule(kind)
+func (question *Question) mapOf(kind costmodel.ScheduleKind, cuts []int) devicemap.Map {
+	devices := make([]int, question.Items.Count())
+	schedule := question.schedule(kind)
 	for run := range len(cuts) - 1 {
 		for item := cuts[run]; item < cuts[run+1]; item++ {
 			devices[item] = int(schedule.RunRank(int64(run)))
 		}
 	}
-	return search.Items.MapOf(devices, nil)
+	return question.Items.MapOf(devices, nil)
 }
 
 // even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
-func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
-	schedule := search.schedule(kind)
-	items, runs := search.Items.Count(), int(schedule.Runs())
+func (question *Question) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
+	schedule := question.schedule(kind)
+	items, runs := question.Items.Count(), int(schedule.Runs())
 	sums := make([]float64, items+1)
 	for item := range items {
 		sums[item+1] = sums[item]
-		for _, unit := range search.Items.Units(item) {
-			took := unitTimes(table, search.Topology, 0, unit)
+		for _, unit := range question.Items.Units(item) {
+			took := unitTimes(table, question.Topology, 0, unit)
 			sums[item+1] += took.forward + took.input + took.weight
 		}
 	}
@@ -270,7 +332,7 @@ func (search *search) climb(best *Choice) *Choice {
 					if cuts[first] <= cuts[first-1] || cuts[last] >= cuts[last+1] {
 						continue
 					}
-					if next, err := search.evaluate(best.Kind, cuts, best.again); err == nil && next.better(best) {
+					if next, err := search.against(best, best.Kind, cuts, best.again); err == nil && next.better(best) {
 						best, moved = next, true
 					}
 				}

@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 466}
+	result := figure{name: "exported names outside internal", limit: 467}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]

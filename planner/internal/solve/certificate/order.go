@@ -1,10 +1,6 @@
 package certificate
 
-import (
-	"slices"
-
-	"github.com/devmap-dev/devmap/planner/internal/solve/orders"
-)
+import "github.com/devmap-dev/devmap/planner/internal/solve/orders"
 
 // CheckOrder checks the order of a pipeline's passes and its bound. It shares only the numbers of
 // the problem with package orders. It computes the longest way through all passes, the bytes of
@@ -65,7 +61,7 @@ func (walk *orderWalk) next(pass orders.Pass) (out []orders.Pass, waits []int64)
 		if pass.Chunk > 0 {
 			add(orders.Input, pass.Chunk-1, walk.Chunks[pass.Chunk-1].Back)
 		}
-		if !walk.Joint {
+		if !walk.Chunks[pass.Chunk].Joint {
 			add(orders.Weight, pass.Chunk, 0)
 		}
 	}
@@ -96,11 +92,14 @@ func (walk *orderWalk) rows(order orders.Order) (after map[numbered]numbered, wa
 			before = one
 		}
 	}
-	each := 3
-	if walk.Joint {
-		each = 2
+	want := 0
+	for _, chunk := range walk.Chunks {
+		want += 3 * walk.MicroBatches
+		if chunk.Joint {
+			want -= walk.MicroBatches
+		}
 	}
-	if want := each * len(walk.Chunks) * walk.MicroBatches; len(waiting) != want {
+	if len(waiting) != want {
 		return nil, nil, fault("an order of %d passes has %d", want, len(waiting))
 	}
 	return after, waiting, nil
@@ -155,33 +154,38 @@ func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
 	return longest, nil
 }
 
-// memory adds up the bytes of each row: what is used from pass to pass by kind.
+// memory adds up the rings of each row: the most micro-batches at once in each part of a chunk.
 func (walk *orderWalk) memory(order orders.Order) error {
 	for gpu, row := range order {
-		count := map[orders.Pass]int64{}
-		for _, pass := range row {
-			count[pass]++
-			used := int64(0)
-			for i, chunk := range walk.Chunks {
-				ran := func(kind orders.Kind) int64 { return count[orders.Pass{Kind: kind, Chunk: i}] }
-				now := func(kind orders.Kind) int64 { // its memory goes when it ends
-					if pass == (orders.Pass{Kind: kind, Chunk: i}) {
-						return ran(kind) - 1
-					}
-					return ran(kind)
-				}
-				last := orders.Weight
-				if walk.Joint {
-					last = orders.Input
-				}
-				used += chunk.ToInput*(ran(orders.Forward)-now(orders.Input)) + chunk.ToWeight*(ran(orders.Forward)-now(last)) + chunk.Between*(ran(orders.Input)-now(last))
+		total := int64(0)
+		for i, chunk := range walk.Chunks {
+			last := orders.Weight
+			if chunk.Joint {
+				last = orders.Input
 			}
-			if used > walk.Caps[gpu] {
-				return fault("row %d holds %d bytes of %d", gpu, used, walk.Caps[gpu])
-			}
+			total += deepest(row, i, orders.Forward, orders.Input)*chunk.ToInput + deepest(row, i, orders.Forward, last)*chunk.ToWeight + deepest(row, i, orders.Input, last)*chunk.Between
+		}
+		if total > walk.Caps[gpu] {
+			return fault("row %d uses %d bytes of %d", gpu, total, walk.Caps[gpu])
 		}
 	}
 	return nil
+}
+
+// deepest returns the most micro-batches that have begun one kind of a chunk's passes and not ended
+// another.
+func deepest(row []orders.Pass, chunk int, from, to orders.Kind) (most int64) {
+	open := int64(0)
+	for _, pass := range row {
+		if pass == (orders.Pass{Kind: from, Chunk: chunk}) {
+			open++
+			most = max(most, open)
+		}
+		if pass == (orders.Pass{Kind: to, Chunk: chunk}) {
+			open--
+		}
+	}
+	return most
 }
 
 // follows returns the time from the end of a pass to the end of the last that waits for it.
@@ -211,12 +215,22 @@ func (walk *orderWalk) spans() (heads, lives []int64) {
 	return heads, lives
 }
 
+// sets returns the bytes of one set of each ring of a GPU.
+func (walk *orderWalk) sets(gpu int) (total int64) {
+	for _, chunk := range walk.Chunks {
+		if chunk.GPU == gpu {
+			total += chunk.ToInput + chunk.ToWeight + chunk.Between
+		}
+	}
+	return total
+}
+
 // bound returns the best of the arguments of [orders.Problem.Bound].
 func (walk *orderWalk) bound() (best int64) {
 	heads, lives := walk.spans()
 	for gpu, limit := range walk.Caps {
 		var passes []orders.Pass
-		first, area := int64(-1), 0.
+		first, area, spare := int64(-1), 0., limit-walk.sets(gpu)
 		for i, chunk := range walk.Chunks {
 			if chunk.GPU != gpu {
 				continue
@@ -224,19 +238,16 @@ func (walk *orderWalk) bound() (best int64) {
 			if first < 0 {
 				first = heads[i]
 			}
-			weight := chunk.Weight
 			passes = append(passes, orders.Pass{Kind: orders.Forward, Chunk: i}, orders.Pass{Kind: orders.Input, Chunk: i})
-			if walk.Joint {
-				weight = 0
-			} else {
+			if !chunk.Joint {
 				passes = append(passes, orders.Pass{Kind: orders.Weight, Chunk: i})
 			}
 			life, tail := lives[i], walk.follows(orders.Pass{Kind: orders.Input, Chunk: i})
-			area += float64(walk.MicroBatches) * (float64(chunk.ToInput)*float64(life) + float64(chunk.ToWeight)*float64(life+weight) + float64(chunk.Between)*float64(chunk.Input+weight))
+			area += float64(walk.MicroBatches) * (float64(chunk.ToInput)*float64(life) + float64(chunk.ToWeight)*float64(life+chunk.Weight) + float64(chunk.Between)*float64(chunk.Input+chunk.Weight))
 			if chunk.ToInput+chunk.ToWeight > 0 {
-				rounds := slices.Max([]int64{1, limit / (chunk.ToInput + chunk.ToWeight)})
-				if chunk.ToInput == 0 && !walk.Joint {
-					life, tail = life+weight, 0
+				rounds := spare/(chunk.ToInput+chunk.ToWeight) + 1
+				if chunk.ToInput == 0 && !chunk.Joint {
+					life, tail = life+chunk.Weight, 0
 				}
 				best = max(best, heads[i]+(int64(walk.MicroBatches)+rounds-1)/rounds*life+tail)
 			}

@@ -31,7 +31,7 @@ func TestRefusedOrders(t *testing.T) {
 	}
 	for want, change := range map[string]func(*orders.Problem, *orders.Solution){
 		"the longest way through it is":    func(_ *orders.Problem, solution *orders.Solution) { solution.Length-- },
-		"row 0 holds 2 bytes of 1":         func(problem *orders.Problem, _ *orders.Solution) { problem.Caps[0] = 1 },
+		"row 0 uses 2 bytes of 1":          func(problem *orders.Problem, _ *orders.Solution) { problem.Caps[0] = 1 },
 		"an order of 12 passes has 11":     func(_ *orders.Problem, solution *orders.Solution) { solution.Order[0] = solution.Order[0][1:] },
 		"passes of an order wait for each": swapped(1, 0, 1),
 		"row 1 has {0 0} of micro-batch 0": func(_ *orders.Problem, solution *orders.Solution) { solution.Order[1][0].Chunk = 0 },

@@ -22,11 +22,11 @@ const (
 //     much to follow.
 //   - What a chunk holds is used at least for the way to the end of the chain and back. The product
 //     of bytes and time of all micro-batches fits within cap × length.
-//   - If a chunk fits k times within the cap, the forward of micro-batch i + k waits for the
-//     gradient of micro-batch i.
+//   - If a chunk's rings have at most k sets within the cap, with one of all others, the forward of
+//     micro-batch i + k waits for the gradient of micro-batch i.
 func (problem *Problem) Bound() Bound {
 	way := newPaths(problem)
-	best := Bound{Why: byWork}
+	best, least := Bound{Why: byWork}, problem.LeastCaps()
 	add := func(value int64, why string) {
 		if value > best.Value {
 			best = Bound{value, why}
@@ -41,10 +41,10 @@ func (problem *Problem) Bound() Bound {
 		for _, i := range chunks {
 			head = min(head, way.head[i])
 			area += problem.area(way, i)
-			add(problem.inFlight(way, i), byInFlight)
+			add(problem.inFlight(way, i, problem.Caps[gpu]-least[gpu]), byInFlight)
 		}
 		for _, i := range chunks {
-			for kind := range problem.perChunk() {
+			for kind := range problem.Chunks[i].kinds() {
 				add(head+problem.setWork(way, chunks, way.tail[i][kind])+way.tail[i][kind], byWork)
 			}
 		}
@@ -58,7 +58,7 @@ func (problem *Problem) Bound() Bound {
 // setWork returns the time of all passes of chunks that have at least this much to follow.
 func (problem *Problem) setWork(way *paths, chunks []int, least int64) (work int64) {
 	for _, i := range chunks {
-		for kind := range problem.perChunk() {
+		for kind := range problem.Chunks[i].kinds() {
 			if way.tail[i][kind] >= least {
 				work += int64(problem.MicroBatches) * problem.Chunks[i].takes(kind)
 			}
@@ -70,24 +70,21 @@ func (problem *Problem) setWork(way *paths, chunks []int, least int64) (work int
 // area returns the bytes × time that all micro-batches of a chunk hold at least.
 func (problem *Problem) area(way *paths, i int) float64 {
 	chunk := &problem.Chunks[i]
-	weight := chunk.Weight
-	if problem.Joint {
-		weight = 0
-	}
-	life := float64(chunk.ToInput)*float64(way.life[i]) + float64(chunk.ToWeight)*float64(way.life[i]+weight) + float64(chunk.Between)*float64(chunk.Input+weight)
+	life := float64(chunk.ToInput)*float64(way.life[i]) + float64(chunk.ToWeight)*float64(way.life[i]+chunk.Weight) + float64(chunk.Between)*float64(chunk.Input+chunk.Weight)
 	return life * float64(problem.MicroBatches)
 }
 
-// inFlight returns the length of the rounds of micro-batches that fit at a time.
-func (problem *Problem) inFlight(way *paths, i int) int64 {
+// inFlight returns the length of the rounds of micro-batches that fit at a time, with spare bytes
+// beyond one.
+func (problem *Problem) inFlight(way *paths, i int, spare int64) int64 {
 	chunk := &problem.Chunks[i]
 	bytes := chunk.ToInput + chunk.ToWeight
 	if bytes == 0 {
 		return 0
 	}
 	count, life, tail := int64(problem.MicroBatches), way.life[i], way.tail[i][Input]
-	most := max(1, problem.Caps[chunk.GPU]/bytes)
-	if chunk.ToInput == 0 && !problem.Joint {
+	most := 1 + spare/bytes
+	if chunk.ToInput == 0 && !chunk.Joint {
 		life, tail = life+chunk.Weight, 0
 	}
 	return way.head[i] + (count+most-1)/most*life + tail
@@ -115,7 +112,7 @@ func newPaths(problem *Problem) *paths {
 	}
 	for i := range count {
 		chunk := &problem.Chunks[i]
-		if !problem.Joint {
+		if !chunk.Joint {
 			out.tail[i][Input] = chunk.Weight
 		}
 		if i > 0 {

@@ -36,7 +36,7 @@ func (problem *Problem) search(ctx context.Context, below int64, most int) (orde
 		rows: make(Order, len(problem.Caps)), slept: slices.Repeat([]int64{-1}, len(problem.Caps)), seen: map[string][][]int64{},
 		left: problem.passes(),
 	}
-	search.branch(0)
+	search.branch(0, false)
 	return search.found, search.best, !search.ended, search.nodes
 }
 
@@ -44,10 +44,10 @@ func (problem *Problem) search(ctx context.Context, below int64, most int) (orde
 func (search *searcher) wake(gpu int) int64 {
 	at := int64(never)
 	for _, i := range search.chunks[gpu] {
-		for kind := range search.perChunk() {
+		for kind := range search.Chunks[i].kinds() {
 			pass := Pass{kind, i}
 			comes := search.comes(search.Problem, pass)
-			if comes == never || comes <= search.slept[gpu] || !search.hasMemory(pass) {
+			if comes == never || comes <= search.slept[gpu] || !search.fits(search.Problem, pass) {
 				continue
 			}
 			at = min(at, max(comes, search.free[gpu]))
@@ -56,13 +56,9 @@ func (search *searcher) wake(gpu int) int64 {
 	return at
 }
 
-func (search *searcher) hasMemory(pass Pass) bool {
-	chunk := &search.Chunks[pass.Chunk]
-	return search.used[chunk.GPU]+chunk.begins(pass.Kind) <= search.Caps[chunk.GPU]
-}
-
-// branch tries all ways to complete the order so far. length is the end of its passes.
-func (search *searcher) branch(length int64) {
+// branch tries all ways to complete the order so far. length is the end of its passes. waited: a GPU
+// chose to wait, and no pass was added since the last call.
+func (search *searcher) branch(length int64, waited bool) {
 	if search.left == 0 {
 		if length < search.best {
 			search.best, search.found = length, search.rows.clone()
@@ -83,7 +79,7 @@ func (search *searcher) branch(length int64) {
 			gpu, now = other, wakes[other]
 		}
 	}
-	if gpu < 0 || search.below(length, wakes) >= search.best || search.dominated() {
+	if gpu < 0 || search.below(length, wakes) >= search.best || !waited && search.dominated() {
 		return
 	}
 	ready, soon := search.ready(gpu, now, wakes)
@@ -93,7 +89,7 @@ func (search *searcher) branch(length int64) {
 	if search.mayWait(gpu, now, soon, ready) {
 		was := search.slept[gpu]
 		search.slept[gpu] = now
-		search.branch(length)
+		search.branch(length, true)
 		search.slept[gpu] = was
 	}
 }
@@ -101,15 +97,18 @@ func (search *searcher) branch(length int64) {
 // run runs a pass, and all that may follow.
 func (search *searcher) run(gpu int, now int64, pass Pass, length int64) {
 	free, used, slept := search.free[gpu], search.used[gpu], search.slept[gpu]
+	rings := search.sets[pass.Chunk*int(kinds):][:kinds]
+	sets := [kinds]int(rings)
 	end := search.start(search.Problem, gpu, now, pass)
 	search.rows[gpu] = append(search.rows[gpu], pass)
 	search.slept[gpu] = -1
 	search.left--
-	search.branch(max(length, end))
+	search.branch(max(length, end), false)
 	search.left++
 	search.ran[index(pass)]--
 	search.rows[gpu] = search.rows[gpu][:len(search.rows[gpu])-1]
 	search.free[gpu], search.used[gpu], search.slept[gpu] = free, used, slept
+	copy(rings, sets[:])
 }
 
 // ready returns the passes that a GPU can start now, the most urgent first, and the earliest time at
@@ -117,14 +116,14 @@ func (search *searcher) run(gpu int, now int64, pass Pass, length int64) {
 func (search *searcher) ready(gpu int, now int64, wakes []int64) (out []Pass, soon int64) {
 	soon = never
 	for _, i := range search.chunks[gpu] {
-		for kind := range search.perChunk() {
+		for kind := range search.Chunks[i].kinds() {
 			pass := Pass{kind, i}
 			if search.ran[index(pass)] == search.MicroBatches {
 				continue
 			}
 			comes := search.comes(search.Problem, pass)
 			if comes <= now {
-				if search.hasMemory(pass) {
+				if search.fits(search.Problem, pass) {
 					out = append(out, pass)
 				}
 				continue
@@ -148,18 +147,15 @@ func (search *searcher) ready(gpu int, now int64, wakes []int64) (out []Pass, so
 }
 
 // mayWait reports that waiting can lead to an order that no pass of now does. It cannot if one ends
-// before the next input, and if holding what it does sooner hinders no other pass.
+// before the next input, and if using its memory sooner hinders no other pass.
 func (search *searcher) mayWait(gpu int, now, soon int64, ready []Pass) bool {
 	if soon == never {
 		return false
 	}
-	between := false
-	for _, i := range search.chunks[gpu] {
-		between = between || search.Chunks[i].Between > 0
-	}
 	for _, pass := range ready {
 		chunk := &search.Chunks[pass.Chunk]
-		alone := pass.Kind == Weight || chunk.begins(pass.Kind) == 0 || pass.Kind == Forward && len(search.chunks[gpu]) == 1 && !between
+		one := chunk.Between == 0 && (chunk.Joint || chunk.ToInput == 0 || chunk.ToWeight == 0) // ring
+		alone := search.more(search.Problem, pass) == 0 || pass.Kind == Forward && len(search.chunks[gpu]) == 1 && one
 		if alone && now+chunk.takes(pass.Kind) <= soon {
 			return false
 		}
@@ -173,11 +169,11 @@ func (search *searcher) below(length int64, wakes []int64) int64 {
 	best := length
 	for gpu, chunks := range search.chunks {
 		for _, i := range chunks {
-			for kind := range search.perChunk() {
+			for kind := range search.Chunks[i].kinds() {
 				least := search.way.tail[i][kind]
 				work, head := int64(0), int64(never)
 				for _, j := range chunks {
-					for other := range search.perChunk() {
+					for other := range search.Chunks[j].kinds() {
 						pass := Pass{other, j}
 						count := search.MicroBatches - search.ran[index(pass)]
 						if count > 0 && search.way.tail[j][other] >= least {
@@ -218,15 +214,15 @@ func (search *searcher) heads(wakes []int64) []int64 {
 	}
 	for i := len(search.Chunks) - 1; i >= 0; i-- {
 		visit(Pass{Input, i})
-		if !search.Joint {
+		if !search.Chunks[i].Joint {
 			visit(Pass{Weight, i})
 		}
 	}
 	return out
 }
 
-// dominated reports a state that is at no point earlier than one that was seen, and else records
-// it. A GPU that chose to wait excludes orders, so such a state replaces none.
+// dominated reports a state that is at no point earlier than one that was seen, and has no smaller
+// ring. Else it records the state. A GPU that chose to wait excludes orders, so such a state replaces none.
 func (search *searcher) dominated() bool {
 	const mostStored = 1 << 20
 	key := make([]byte, 0, len(search.ran))
@@ -235,7 +231,14 @@ func (search *searcher) dominated() bool {
 	}
 	times := slices.Clone(search.free)
 	for i := range search.Chunks {
-		for kind := range min(search.perChunk(), Weight) {
+		for ring, bytes := range search.Chunks[i].rings() {
+			if bytes > 0 {
+				times = append(times, int64(search.sets[i*int(kinds)+ring]))
+			}
+		}
+	}
+	for i := range search.Chunks {
+		for kind := range Weight {
 			pass := Pass{kind, i}
 			next, sends := search.sends(pass)
 			if !sends {

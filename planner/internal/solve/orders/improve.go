@@ -8,16 +8,17 @@ import (
 // climber improves a policy by changes of its parts.
 type climber struct {
 	*lister
+	chunks [][]int // by GPU
 	best   policy
 	length int64 // of the best policy's order
 	random *rand.Rand
 	tried  int
 }
 
-// try keeps a policy whose order is shorter.
+// try keeps a policy whose order is no longer: it may be a step to a shorter one.
 func (climb *climber) try(by policy) {
 	climb.tried++
-	if climb.run(by, climb.length) {
+	if climb.run(by, min(climb.length, never-1)+1) {
 		climb.best, climb.length = by.clone(), climb.lister.length
 	}
 }
@@ -30,14 +31,8 @@ func (by policy) clone() policy {
 // first. They have as many micro-batches in flight as the way to the end and back needs.
 func (climb *climber) starts() {
 	way, busiest := newPaths(climb.Problem), int64(1)
-	for _, chunks := range climb.chunks {
-		work := int64(0)
-		for _, i := range chunks {
-			for kind := range climb.perChunk() {
-				work += climb.Chunks[i].takes(kind)
-			}
-		}
-		busiest = max(busiest, work)
+	for _, work := range climb.all {
+		busiest = max(busiest, work/int64(climb.MicroBatches))
 	}
 	count := int32(len(climb.Chunks))
 	for form := range 16 {
@@ -72,7 +67,7 @@ func (climb *climber) starts() {
 
 // climb changes the best policy at random, and keeps what helps, for a number of passes placed.
 func (climb *climber) climb(effort int, enough int64) {
-	for trial, each := 0, climb.passes(); trial*each < effort && climb.length > enough; trial++ {
+	for last := climb.placed + effort; climb.placed < last && climb.length > enough; {
 		by := climb.best.clone()
 		for range 1 + climb.random.IntN(3) {
 			climb.change(&by)
@@ -89,7 +84,10 @@ func (climb *climber) change(by *policy) {
 	}
 	slot := climb.random.IntN(len(climb.chunks[gpu]))
 	other := climb.random.IntN(len(climb.chunks[gpu]))
-	kind, second := Kind(climb.random.IntN(int(climb.perChunk()))), Kind(climb.random.IntN(int(climb.perChunk())))
+	kindOf := func(slot int) Kind {
+		return Kind(climb.random.IntN(int(climb.Chunks[climb.chunks[gpu][slot]].kinds())))
+	}
+	kind, second := kindOf(slot), kindOf(other)
 	what, step := climb.random.IntN(5), int32(1-2*climb.random.IntN(2))
 	all := climb.random.IntN(2) == 0
 	for at, chunks := range climb.chunks {

@@ -16,204 +16,163 @@ const never = math.MaxInt64
 type lister struct {
 	*Problem
 	policy
-	chunks [][]int
 	state
-	next    []int64 // by GPU: when it can choose its next pass
-	not     []int64 // by GPU: it chooses nothing before
-	rows    Order
-	length  int64
-	now     int64
-	waiting int // passes that have not run
+	links  []link  // by [index]
+	passes [][]int // by GPU: [index] of its passes
+	comes  []int64 // by [index]: when the input of the next pass is there
+	left   []int64 // by GPU: the time of the passes that have not run
+	all    []int64 // of all passes
+	next   []int64 // by GPU: when it can choose its next pass
+	not    []int64 // by GPU: it chooses nothing before
+	rows   Order
+	length int64
+	now    int64
+	placed int // passes, of all runs
 }
 
-// state is how far an order has got.
-type state struct {
-	ran  []int     // by [index]
-	ends [][]int64 // by [index] and micro-batch
-	free []int64   // by GPU
-	used []int64
-}
-
-func newState(problem *Problem) state {
-	out := state{ran: make([]int, len(problem.Chunks)*int(kinds)), ends: make([][]int64, len(problem.Chunks)*int(kinds)), free: make([]int64, len(problem.Caps)), used: make([]int64, len(problem.Caps))}
-	for i := range out.ends {
-		out.ends[i] = make([]int64, problem.MicroBatches)
-	}
-	return out
+// link is a pass's place among the others.
+type link struct {
+	Pass
+	gpu   int
+	takes int64
+	// later are the passes that wait for it, as indices. sends is the one on a neighbouring chunk and
+	// from the one whose message it takes; −1: none.
+	later       []int
+	sends, from int
 }
 
 func newLister(problem *Problem) *lister {
-	return &lister{
-		Problem: problem, chunks: problem.of(), state: newState(problem),
-		next: make([]int64, len(problem.Caps)), not: make([]int64, len(problem.Caps)), rows: make(Order, len(problem.Caps)),
+	gpus, count := len(problem.Caps), len(problem.Chunks)*int(kinds)
+	list := &lister{
+		Problem: problem, state: newState(problem), links: make([]link, count), passes: make([][]int, gpus), comes: make([]int64, count),
+		left: make([]int64, gpus), all: make([]int64, gpus), next: make([]int64, gpus), not: make([]int64, gpus), rows: make(Order, gpus),
 	}
+	for i := range problem.Chunks {
+		chunk := &problem.Chunks[i]
+		for kind := range chunk.kinds() {
+			pass := Pass{kind, i}
+			at := index(pass)
+			one := &list.links[at]
+			one.Pass, one.gpu, one.takes, one.sends, one.from = pass, chunk.GPU, chunk.takes(kind), -1, -1
+			if next, sends := problem.sends(pass); sends {
+				one.sends = index(next)
+				one.later = append(one.later, one.sends)
+			}
+			if earlier, _, waits := problem.before(pass); waits && earlier.Chunk != i {
+				one.from = index(earlier)
+			}
+			if kind+1 < chunk.kinds() && (kind == Input || i == len(problem.Chunks)-1) {
+				one.later = append(one.later, at+1)
+			}
+			list.passes[chunk.GPU] = append(list.passes[chunk.GPU], at)
+			list.all[chunk.GPU] += int64(problem.MicroBatches) * one.takes
+		}
+	}
+	return list
 }
 
 // run builds the order of a policy; its rows stay until the next run. It returns false from the
 // moment that the order is no shorter than below.
 func (list *lister) run(by policy, below int64) bool {
 	list.policy, list.length, list.now = by, 0, 0
-	clear(list.ran)
-	clear(list.free)
-	clear(list.used)
+	list.clear(list.Problem)
 	clear(list.not)
-	list.waiting = list.passes()
+	copy(list.left, list.all)
+	for at := range list.comes {
+		list.comes[at] = never
+	}
+	list.comes[0] = 0 // the first forward
 	for gpu := range list.rows {
 		list.rows[gpu] = list.rows[gpu][:0]
 		list.next[gpu] = list.wake(gpu)
 	}
-	for list.waiting > 0 {
+	for waiting := list.Problem.passes(); waiting > 0; {
 		gpu, now := 0, int64(never)
 		for other, at := range list.next {
 			if at < now {
 				gpu, now = other, at
 			}
 		}
-		if now >= below { // never: the limits of the policy exclude each other
+		if now >= below-list.left[gpu] { // never: the limits of the policy exclude each other
 			return false
 		}
-		pass, until := list.choose(gpu, now)
+		at, until := list.choose(gpu, now)
 		if until > now {
 			list.not[gpu] = until
 			list.next[gpu] = list.wake(gpu)
 			continue
 		}
-		list.start(gpu, now, pass)
+		list.add(at, now)
+		waiting--
 	}
 	return list.length < below
 }
 
-// start runs a pass.
-func (list *lister) start(gpu int, now int64, pass Pass) {
-	end := list.state.start(list.Problem, gpu, now, pass)
+// add runs a pass.
+func (list *lister) add(at int, now int64) {
+	one := &list.links[at]
+	gpu := one.gpu
+	end := list.start(list.Problem, gpu, now, one.Pass)
 	list.now = now
-	list.rows[gpu] = append(list.rows[gpu], pass)
+	list.placed++
+	list.rows[gpu] = append(list.rows[gpu], one.Pass)
 	list.length, list.not[gpu] = max(list.length, end), 0
-	list.waiting--
+	list.left[gpu] -= one.takes
+	list.comes[at] = list.state.comes(list.Problem, one.Pass)
+	for _, later := range one.later {
+		list.comes[later] = list.state.comes(list.Problem, list.links[later].Pass)
+	}
 	list.next[gpu] = list.wake(gpu)
-	if next, sends := list.sends(pass); sends {
-		if to := list.Chunks[next.Chunk].GPU; to != gpu {
+	if one.sends >= 0 {
+		if to := list.links[one.sends].gpu; to != gpu {
 			list.next[to] = list.wake(to)
 		}
 	}
-	if earlier, _, waits := list.before(pass); waits && list.Ahead > 0 { // its sender may go on
-		if from := list.Chunks[earlier.Chunk].GPU; from != gpu {
+	if one.from >= 0 && list.Ahead > 0 { // its sender may go on
+		if from := list.links[one.from].gpu; from != gpu {
 			list.next[from] = list.wake(from)
 		}
 	}
 }
 
-// start records a pass and returns its end.
-func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64 {
-	chunk, at := &problem.Chunks[pass.Chunk], index(pass)
-	end := now + chunk.takes(pass.Kind)
-	state.ends[at][state.ran[at]] = end
-	state.ran[at]++
-	state.free[gpu] = end
-	state.used[gpu] += chunk.begins(pass.Kind) - problem.frees(chunk, pass.Kind)
-	return end
-}
-
-// comes returns when the input of a pass is there; never: its sender has not run yet, or the pass
-// has run for all micro-batches.
-func (state *state) comes(problem *Problem, pass Pass) int64 {
-	number := state.ran[index(pass)]
-	if number == problem.MicroBatches {
-		return never
-	}
-	earlier, wait, waits := problem.before(pass)
-	if !waits {
-		return 0
-	}
-	if state.ran[index(earlier)] <= number {
-		return never
-	}
-	return state.ends[index(earlier)][number] + wait
-}
-
-// fits reports that a pass leaves room for the oldest micro-batch of its GPU to end. If every pass
-// does, no GPU gets stuck: the oldest micro-batch of all can always go on.
-func (state *state) fits(problem *Problem, chunks []int, pass Pass) bool {
-	chunk := &problem.Chunks[pass.Chunk]
-	more := chunk.begins(pass.Kind)
-	if more == 0 {
-		return true
-	}
-	last := problem.perChunk() - 1
-	oldest := problem.MicroBatches
-	for _, i := range chunks {
-		oldest = min(oldest, state.ran[index(Pass{last, i})])
-	}
-	spare := problem.Caps[chunk.GPU] - state.used[chunk.GPU]
-	if state.ran[index(pass)] == oldest {
-		return more <= spare
-	}
-	var forwards, between int64
-	for _, i := range chunks {
-		if state.ran[index(Pass{Forward, i})] <= oldest {
-			forwards += problem.Chunks[i].ToInput + problem.Chunks[i].ToWeight
-		}
-		if state.ran[index(Pass{Input, i})] <= oldest {
-			between = max(between, problem.Chunks[i].Between)
-		}
-	}
-	return more+forwards+between <= spare
-}
-
-// can reports that the policy and the memory allow a pass.
-func (list *lister) can(gpu int, pass Pass) bool {
-	if pass.Kind == Forward && list.ran[index(pass)]-list.ran[index(Pass{Input, pass.Chunk})] >= int(list.most[pass.Chunk]) {
+// can reports that the policy and the memory allow a pass, and that the chunk that waits for it is
+// not too far behind.
+func (list *lister) can(at int) bool {
+	one := &list.links[at]
+	if one.Kind == Forward && list.ran[at]-list.ran[at+1] >= int(list.most[one.Chunk]) {
 		return false
 	}
-	return !list.ahead(pass) && list.fits(list.Problem, list.chunks[gpu], pass)
-}
-
-// ahead reports that the chunk that waits for a pass is too far behind.
-func (list *lister) ahead(pass Pass) bool {
-	next, sends := list.sends(pass)
-	return list.Ahead > 0 && sends && list.ran[index(pass)]-list.ran[index(next)] >= list.Ahead
+	if list.Ahead > 0 && one.sends >= 0 && list.ran[at]-list.ran[one.sends] >= list.Ahead {
+		return false
+	}
+	return one.Kind == Weight || list.fits(list.Problem, one.Pass)
 }
 
 // wake returns when a GPU can choose its next pass.
 func (list *lister) wake(gpu int) int64 {
-	at := int64(never)
-	for _, i := range list.chunks[gpu] {
-		for kind := range list.perChunk() {
-			pass := Pass{kind, i}
-			comes := list.comes(list.Problem, pass)
-			if comes == never {
-				continue
-			}
-			if comes = max(comes, list.free[gpu], list.not[gpu], list.now); comes < at && list.can(gpu, pass) {
-				at = comes
-			}
+	first, soon := max(list.free[gpu], list.not[gpu], list.now), int64(never)
+	for _, at := range list.passes[gpu] {
+		if comes := max(first, list.comes[at]); comes < soon && list.can(at) {
+			soon = comes
 		}
 	}
-	return at
+	return soon
 }
 
 // choose returns the pass that a GPU runs now, or until when it waits.
-func (list *lister) choose(gpu int, now int64) (best Pass, until int64) {
+func (list *lister) choose(gpu int, now int64) (best int, until int64) {
 	rank, soon := int32(math.MaxInt32), int64(never)
-	for _, i := range list.chunks[gpu] {
-		for kind := range list.perChunk() {
-			pass := Pass{kind, i}
-			comes := list.comes(list.Problem, pass)
-			if comes == never || !list.can(gpu, pass) {
-				continue
+	for _, at := range list.passes[gpu] {
+		comes := list.comes[at]
+		if comes > now {
+			if comes < soon && list.links[at].Kind != Weight && list.can(at) {
+				soon = comes
 			}
-			if comes > now {
-				if kind != Weight {
-					soon = min(soon, comes)
-				}
-				continue
-			}
-			if list.rank[index(pass)] < rank {
-				best, rank = pass, list.rank[index(pass)]
-			}
+		} else if list.rank[at] < rank && list.can(at) {
+			best, rank = at, list.rank[at]
 		}
 	}
-	if best.Kind == Weight && list.patient[gpu] && soon < now+list.Chunks[best.Chunk].Weight {
+	if one := &list.links[best]; one.Kind == Weight && list.patient[gpu] && soon < now+one.takes {
 		return best, soon
 	}
 	return best, now

@@ -4,7 +4,10 @@
 //
 // All micro-batches cost the same. A valid order remains valid if the i-th pass of every kind is of
 // micro-batch i. It takes no longer then: at every moment, as many passes of each kind have ended. So
-// a row is a list of passes without numbers. Memory depends on the row of a GPU alone.
+// a row is a list of passes without numbers.
+//
+// Memory depends on the row of a GPU alone. Each part of a chunk's memory is a ring, with as many sets
+// as micro-batches that use it at once. A GPU has all its rings throughout.
 package orders
 
 import (
@@ -40,6 +43,9 @@ type Chunk struct {
 	// ToInput is used from Forward to the end of Input, ToWeight from Forward to the end of Weight,
 	// and Between from Input to the end of Weight.
 	ToInput, ToWeight, Between int64
+	// Joint: Weight is a part of Input, so that rows have no Weight. ToWeight then ends with Input,
+	// and Between is 0.
+	Joint bool
 	// Send is the time of the message to the next chunk, Back of the gradient from it.
 	Send, Back int64
 }
@@ -47,10 +53,8 @@ type Chunk struct {
 // Problem is a pipeline without an order. Chunks are in the order of the chain.
 type Problem struct {
 	Chunks       []Chunk
-	Caps         []int64 // by GPU, for the bytes that chunks hold
+	Caps         []int64 // by GPU, for the bytes of the rings
 	MicroBatches int
-	// Joint: Weight is a part of Input, so that rows have no Weight. All memory then ends with Input.
-	Joint bool
 	// Ahead limits how many passes a chunk runs ahead of the one that waits for it, as channels
 	// hold few messages. It limits the orders found by trial; 0 is no limit. Bounds and complete
 	// searches ignore it.
@@ -68,7 +72,7 @@ func (order Order) clone() Order {
 	return out
 }
 
-// SmallError is a cap below one micro-batch of the GPU's chunks. Least are the smallest caps that
+// SmallError is a cap below one set of each ring of the GPU's chunks. Least are the smallest caps that
 // work, by GPU.
 type SmallError struct {
 	GPU   int
@@ -77,7 +81,7 @@ type SmallError struct {
 
 // Error implements error.
 func (err *SmallError) Error() string {
-	return fmt.Sprintf("one micro-batch on GPU %d holds %d bytes, more than its cap", err.GPU, err.Least[err.GPU])
+	return fmt.Sprintf("one micro-batch on GPU %d uses %d bytes, more than its cap", err.GPU, err.Least[err.GPU])
 }
 
 // errNumbers is a problem outside the numbers that can be added.
@@ -95,7 +99,7 @@ func (problem *Problem) check() error {
 	for i := range problem.Chunks {
 		chunk := &problem.Chunks[i]
 		low := min(chunk.Weight, chunk.ToInput, chunk.ToWeight, chunk.Between, chunk.Send, chunk.Back, int64(chunk.GPU), chunk.Forward-1, chunk.Input-1)
-		if low < 0 || chunk.GPU >= len(problem.Caps) {
+		if low < 0 || chunk.GPU >= len(problem.Caps) || chunk.Joint && chunk.Weight+chunk.Between > 0 {
 			return errNumbers
 		}
 		time += passes * (float64(chunk.Forward) + float64(chunk.Input) + float64(chunk.Weight) + float64(chunk.Send) + float64(chunk.Back))
@@ -113,19 +117,13 @@ func (problem *Problem) check() error {
 	return nil
 }
 
-// LeastCaps returns the smallest cap of each GPU with which an order exists. It is what one
-// micro-batch uses at its fullest moment, if each Weight runs directly after its Input. One
-// micro-batch after another is then an order.
+// LeastCaps returns the smallest cap of each GPU with which an order exists: one set of each ring.
+// One micro-batch after another, each Weight directly after its Input, is then an order.
 func (problem *Problem) LeastCaps() []int64 {
-	out, used := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps))
+	out := make([]int64, len(problem.Caps))
 	for i := range problem.Chunks {
 		chunk := &problem.Chunks[i]
-		used[chunk.GPU] += chunk.ToInput + chunk.ToWeight
-	}
-	for i := len(problem.Chunks) - 1; i >= 0; i-- {
-		chunk := &problem.Chunks[i]
-		out[chunk.GPU] = max(out[chunk.GPU], used[chunk.GPU], used[chunk.GPU]+chunk.Between)
-		used[chunk.GPU] -= chunk.ToInput + chunk.ToWeight
+		out[chunk.GPU] += chunk.ToInput + chunk.ToWeight + chunk.Between
 	}
 	return out
 }
@@ -135,16 +133,12 @@ func (chunk *Chunk) takes(kind Kind) int64 {
 	return [kinds]int64{chunk.Forward, chunk.Input, chunk.Weight}[kind]
 }
 
-// begins and frees return the bytes that a pass adds at its beginning and frees at its end.
-func (chunk *Chunk) begins(kind Kind) int64 {
-	return [kinds]int64{chunk.ToInput + chunk.ToWeight, chunk.Between, 0}[kind]
-}
-
-func (problem *Problem) frees(chunk *Chunk, kind Kind) int64 {
-	if problem.Joint && kind == Input {
-		return chunk.ToInput + chunk.ToWeight + chunk.Between
+// kinds is the number of passes of a micro-batch.
+func (chunk *Chunk) kinds() Kind {
+	if chunk.Joint {
+		return Weight
 	}
-	return [kinds]int64{0, chunk.ToInput, chunk.ToWeight + chunk.Between}[kind]
+	return kinds
 }
 
 // of returns the chunks of each GPU in the order of the chain.
@@ -156,17 +150,12 @@ func (problem *Problem) of() [][]int {
 	return out
 }
 
-// perChunk is the number of passes of a chunk and a micro-batch.
-func (problem *Problem) perChunk() Kind {
-	if problem.Joint {
-		return Weight
-	}
-	return kinds
-}
-
 // passes is the number of passes of a complete order.
-func (problem *Problem) passes() int {
-	return len(problem.Chunks) * int(problem.perChunk()) * problem.MicroBatches
+func (problem *Problem) passes() (count int) {
+	for i := range problem.Chunks {
+		count += int(problem.Chunks[i].kinds()) * problem.MicroBatches
+	}
+	return count
 }
 
 // before returns the pass that a pass waits for, and the time of the message between them. The

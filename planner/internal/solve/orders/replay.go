@@ -5,14 +5,14 @@ import "fmt"
 // Replayed is an order in time.
 type Replayed struct {
 	Length int64   // from the first pass to the end of the last
-	Peaks  []int64 // the most bytes used, by GPU
+	Peaks  []int64 // of the rings, by GPU
 }
 
 // Replay runs an order: a pass starts when its GPU is free and its input is there. It returns an
 // error for an order that is not complete, has a cycle or exceeds a cap.
 func (problem *Problem) Replay(order Order) (Replayed, error) {
-	out := Replayed{Peaks: make([]int64, len(problem.Caps))}
 	state, at := newState(problem), make([]int, len(problem.Caps))
+	out := Replayed{Peaks: state.used}
 	if len(order) != len(problem.Caps) {
 		return out, fmt.Errorf("orders: rows of %d GPUs, not %d", len(order), len(problem.Caps))
 	}
@@ -31,9 +31,8 @@ func (problem *Problem) Replay(order Order) (Replayed, error) {
 				if comes == never {
 					break
 				}
-				used := state.used[gpu] + problem.Chunks[pass.Chunk].begins(pass.Kind)
-				if out.Peaks[gpu] = max(out.Peaks[gpu], used); used > problem.Caps[gpu] {
-					return out, fmt.Errorf("orders: GPU %d holds %d bytes of %d", gpu, used, problem.Caps[gpu])
+				if !state.fits(problem, pass) {
+					return out, fmt.Errorf("orders: the rings of GPU %d have more than %d bytes", gpu, problem.Caps[gpu])
 				}
 				end := state.start(problem, gpu, max(comes, state.free[gpu]), pass)
 				out.Length, moved = max(out.Length, end), true
@@ -41,7 +40,7 @@ func (problem *Problem) Replay(order Order) (Replayed, error) {
 		}
 	}
 	for i, ran := range state.ran {
-		if Kind(i%int(kinds)) < problem.perChunk() && ran < problem.MicroBatches {
+		if Kind(i%int(kinds)) < problem.Chunks[i/int(kinds)].kinds() && ran < problem.MicroBatches {
 			return out, fmt.Errorf("orders: %v is missing, or waits in a cycle", Pass{Kind(i % int(kinds)), i / int(kinds)})
 		}
 	}
@@ -50,5 +49,5 @@ func (problem *Problem) Replay(order Order) (Replayed, error) {
 
 // has reports that a pass is one of a GPU's.
 func (problem *Problem) has(gpu int, pass Pass) bool {
-	return pass.Kind < problem.perChunk() && pass.Chunk >= 0 && pass.Chunk < len(problem.Chunks) && problem.Chunks[pass.Chunk].GPU == gpu
+	return pass.Chunk >= 0 && pass.Chunk < len(problem.Chunks) && problem.Chunks[pass.Chunk].GPU == gpu && pass.Kind < problem.Chunks[pass.Chunk].kinds()
 }

@@ -13,6 +13,18 @@ type Settings struct {
 	Starts []Order
 }
 
+// Rule is how each GPU chooses its next pass. It serves any number of micro-batches.
+type Rule struct{ policy }
+
+// Order returns the order that a rule makes, and its length; nil: its limits exclude each other.
+func (rule *Rule) Order(problem *Problem) (Order, int64) {
+	list := newLister(problem)
+	if !list.run(rule.policy, never) {
+		return nil, 0
+	}
+	return list.rows, list.length
+}
+
 // Solution is the best order found, with its proof.
 type Solution struct {
 	Order
@@ -21,7 +33,8 @@ type Solution struct {
 	// Complete: the bound is the order's length, and rests on [Problem.Bound] or on a complete
 	// search.
 	Complete bool
-	Tried    int // policies and nodes
+	Rule     *Rule // the best found
+	Tried    int   // policies and nodes
 }
 
 // The usual limits, and the number of micro-batches per chunk with which policies are compared.
@@ -77,7 +90,7 @@ func (solution *Solution) take(problem *Problem, order Order) {
 func (solution *Solution) byPolicy(ctx context.Context, problem *Problem, effort int) {
 	few := *problem
 	few.MicroBatches = min(problem.MicroBatches, perTrial*len(problem.Caps)+4)
-	climb := &climber{lister: newLister(&few), length: never, random: rand.New(rand.NewPCG(1, 2))}
+	climb := &climber{lister: newLister(&few), chunks: few.of(), length: never, random: rand.New(rand.NewPCG(1, 2))}
 	climb.starts()
 	whole := newLister(problem)
 	finish := func() {
@@ -92,4 +105,5 @@ func (solution *Solution) byPolicy(ctx context.Context, problem *Problem, effort
 	}
 	finish()
 	solution.Tried += climb.tried
+	solution.Rule = &Rule{climb.best}
 }
