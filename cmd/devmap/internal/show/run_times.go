@@ -117,6 +117,9 @@ func (rows *runTables) generated() string {
 // comparison.
 func (rows *runTables) speed() string {
 	said := fmt.Sprintf("%.4g tokens/s; a step took %s", *rows.TokensPerSecond, Seconds(*rows.StepSeconds.Measured))
+	if rows.FirstTokenSeconds > 0 {
+		said = fmt.Sprintf("%.4g tokens/s; the first took %s; a step took %s", *rows.TokensPerSecond, Seconds(rows.FirstTokenSeconds), Seconds(*rows.StepSeconds.Measured))
+	}
 	const several = 2
 	if len(rows.Steps) > several {
 		said += ", the median of those behind the first"
