@@ -13,20 +13,20 @@ import (
 )
 
 // The sizes of a block of kernel fused, as in fused.h. wideBytes is the shared memory of attention
-// (attend.h's Wide). A slot is shared memory for eight rows of a weight.
+// (attend.h's Wide). A slot is shared memory for slotRows rows of a weight.
 const (
 	fusedThreads = 11 * 32
-	slotBytes    = 8 * (2*2048 + 64)
+	slotRows     = 16
+	rowBytes     = 2*1024 + 64
 	mostSlots    = 16
-	leastSlots   = 3 // two are read while one fills
+	leastSlots   = 2 // one fills while the other is read
 	wideBytes    = 40 << 10
 	// sharedBytes is the dynamic shared memory of a block. A block of Hopper may have 227 KiB; the
 	// kernel declares the rest itself.
 	sharedBytes = 222 << 10
-	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. A larger x comes in
-	// two pieces at a time, in pieceBytes for each row.
+	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. Of a larger x there
+	// are two pieces of rowBytes for each row.
 	mostStaged = 80 << 10
-	pieceBytes = 2*1024 + 64
 )
 
 // Fuse returns launches that do the work of a decode step's kernels in order. Kernel fused takes
@@ -174,12 +174,12 @@ func (kernels *Kernels) share(ops []*operation) (slots int64) {
 		if op.norm != 0 || size <= mostStaged {
 			op.staged = 1
 		} else {
-			size = 2 * op.rows * pieceBytes
+			size = 2 * op.rows * rowBytes
 		}
 		staged = max(staged, size)
 	}
 	sums := 2 * 8 * 16 * ops[0].rows * 4
-	return min(mostSlots, (sharedBytes-staged-sums)/slotBytes)
+	return min(mostSlots, (sharedBytes-staged-sums)/(slotRows*rowBytes))
 }
 
 // upload writes into the GPU's memory, and waits.

@@ -188,12 +188,12 @@ func TestOperation(t *testing.T) {
 	}
 }
 
-// TestCapacity: if many wide rows leave no room for three slots of weights, a step runs as it is.
+// TestCapacity: if many wide rows leave no room for two slots of weights, a step runs as it is.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	kernels := &Kernels{processors: 132, hopper: true}
 	for _, test := range []struct{ rows, inner, norm, slots int64 }{
-		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {12, 4096, 1, 3}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 4},
+		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 4096, 1, 2}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 4},
 	} {
 		op := &operation{rows: test.rows, inner: test.inner, norm: driver.Address(test.norm)}
 		if slots := kernels.share([]*operation{op}); slots != test.slots {

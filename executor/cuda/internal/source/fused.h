@@ -9,11 +9,10 @@
 // what the first have made.
 const int MULTIPLY = 8, WORKERS = MULTIPLY * 32, WEIGHTS = MULTIPLY, VALUES = MULTIPLY + 1, FUSED = WORKERS + 3 * 32;
 const int ROWS = 16, DEEPEST = 16; // rows of x, slots
-// A slot has LENGTH values of 8 rows of weights: long copies are faster than short ones.
-// Rows are APART bytes apart, so that two that are read at a time lie in other banks.
-const int LENGTH = 2048, APART = LENGTH * 2 + 64;
-// An x that is not staged comes in PIECES slots of its own, each with PIECE values.
-const int PIECES = 2, PIECE = LENGTH / PIECES, PIECE_APART = PIECE * 2 + 64;
+// A slot has LENGTH values of 16 rows of weights. Rows are APART bytes apart, so that
+// two that are read at a time lie in other banks. An x that is not staged has slots of
+// its own, PIECES.
+const int LENGTH = 1024, APART = LENGTH * 2 + 64, PIECES = 2;
 
 // Part is a weight with its rows, and where its columns of the result go.
 struct Part {
@@ -47,14 +46,15 @@ struct Op {
 };
 static_assert(sizeof(Op) % 16 == 0, "it is copied 16 bytes at a time");
 
-// timesWeights adds 16 rows of x times eight rows of weights, 32 values long (PTX ISA,
+// timesWeights adds 16 rows of weights times eight rows of x, 32 values long (PTX ISA,
 // mma.m16n8k16, twice). With g = lane/4 and t = lane%4 a lane has values 8t to 8t+7 of
-// rows g and g+8 of x and of row g of weights, and sums of rows g and g+8 at 2t, 2t+1.
-__device__ inline void timesWeights(float (&sum)[4], uint4 low, uint4 high, uint4 weight) {
+// rows g and g+8 of weights and of row g of x, and sums of rows g and g+8 with rows 2t
+// and 2t+1 of x.
+__device__ inline void timesWeights(float (&sum)[4], uint4 low, uint4 high, uint4 x) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(weight.x), "r"(weight.y));
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(x.x), "r"(x.y));
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(low.z), "r"(high.z), "r"(low.w), "r"(high.w), "r"(weight.z), "r"(weight.w));
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(low.z), "r"(high.z), "r"(low.w), "r"(high.w), "r"(x.z), "r"(x.w));
 }
 
 // A Gate is passed once so many arrived and so many bytes came (PTX ISA, mbarrier).
@@ -68,13 +68,12 @@ struct Gate {
         for (unsigned passed = 0; !passed;)
             asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(passed) : "r"(at()), "r"(parity) : "memory");
     }
-    // copy has rows of x or of weights come to shared memory, up to ROWS: bytes of each, a
-    // multiple of 16. One lane copies them all: the rows of several lanes would be a loop
-    // that finds out the next lane each time.
-    template <int ROWS> __device__ void copy(char *room, int apart, const bf16 *from, i64 stride, int count, unsigned bytes) {
+    // copy has rows of x or of weights come to shared memory, up to MOST: bytes of each, a
+    // multiple of 16. One lane copies them all: for copies of several lanes the compiler
+    // makes a loop that looks for the next lane.
+    template <int MOST> __device__ void copy(char *room, const bf16 *from, i64 stride, int count, unsigned bytes) {
         unsigned to = (unsigned)__cvta_generic_to_shared(room);
-        expect(count * bytes);
-        _Pragma("unroll") for (int i = 0; i < ROWS; i++, to += apart, from += stride)
+        _Pragma("unroll") for (int i = 0; i < MOST; i++, to += APART, from += stride)
             if (i < count) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(at()) : "memory");
     }
 };

@@ -20,7 +20,7 @@ struct Ring {
     char *data;
     int slots, slot;
     unsigned round;
-    __device__ char *at() const { return data + slot * (8 * APART); }
+    __device__ char *at() const { return data + slot * (ROWS * APART); }
     __device__ void next() {
         if (++slot == slots) slot = 0, round ^= 1;
     }
@@ -33,7 +33,7 @@ struct Shared {
     float room[MULTIPLY];
 };
 
-// fetchWeights has the rows of every tile come, those of its two groups one after the other.
+// fetchWeights has the rows of every tile come, of both of its groups.
 __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
     bool copies = elected();
     Ops ops{of.ops, of.count, room, (int)threadIdx.x % 32};
@@ -43,14 +43,25 @@ __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
         if (op.kind > TURNED) continue;
         int inner = (int)op.inner, tiles = (int)op.tiles;
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x) {
-            int place = tile, own = partOf(op, place);
-            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH)
-                _Pragma("unroll 1") for (int group = 0; group < 2; group++, ring.next()) {
-                    const Part &part = op.parts[op.kind == GATED ? group : own];
-                    int row = columnOf(op, place, group);
-                    ring.gone[ring.slot].await(ring.round ^ 1);
-                    if (copies) ring.come[ring.slot].copy<8>(ring.at(), APART, part.weight + row * part.stride + at, part.stride, max(min((int)part.rows - row, 8), 0), (unsigned)min(LENGTH, inner - at) * 2);
-                }
+            int place = tile, own = partOf(op, place), count[2];
+            const bf16 *from[2];
+            const Part &part = op.parts[own], &other = op.parts[op.kind == GATED ? 1 : own];
+            _Pragma("unroll") for (int j = 0; j < 2; j++) {
+                const Part &of = j ? other : part;
+                int row = columnOf(op, place, j);
+                from[j] = of.weight + row * of.stride, count[j] = max(min((int)of.rows - row, 8), 0);
+            }
+            i64 stride = part.stride, second = other.stride;
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+                unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
+                ring.gone[ring.slot].await(ring.round ^ 1);
+                if (!copies) continue;
+                Gate &come = ring.come[ring.slot];
+                come.expect((count[0] + count[1]) * bytes);
+                come.copy<8>(ring.at(), from[0] + at, stride, count[0], bytes);
+                come.copy<8>(ring.at() + 8 * APART, from[1] + at, second, count[1], bytes);
+            }
+            __syncwarp();
         }
     }
 }
@@ -64,15 +75,19 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
     for (int number = 0; number < of.count; number++) {
         const Op &op = ops.get(number, [] { __syncwarp(); });
         if (op.kind > TURNED || op.staged) continue;
-        int inner = (int)op.inner, tiles = (int)op.tiles;
+        int inner = (int)op.inner, tiles = (int)op.tiles, rows = (int)op.rows;
         if (copies) Grid{of.arrived}.await((unsigned)number);
         __syncwarp();
         asm volatile("fence.proxy.async;" ::: "memory"); // what others stored, for copies
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x)
-            _Pragma("unroll 1") for (int at = 0; at < inner; at += PIECE, turn++) {
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, turn++) {
+                unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
                 room.xGone[turn % 2].await(turn / 2 % 2 ^ 1);
-                if (copies) room.xCome[turn % 2].copy<ROWS>(xs + turn % 2 * (int)of.rows * PIECE_APART, PIECE_APART, op.x + at, op.xStride, (int)op.rows, (unsigned)min(PIECE, inner - at) * 2);
+                if (!copies) continue;
+                room.xCome[turn % 2].expect(rows * bytes);
+                room.xCome[turn % 2].copy<ROWS>(xs + turn % 2 * rows * APART, op.x + at, op.xStride, rows, bytes);
             }
+        __syncwarp();
     }
 }
 
@@ -142,10 +157,24 @@ __device__ void pick(const Op &op) {
     }
 }
 
+// timesSlot adds what a warp has of a slot: to sums of x's rows below eight and, if it is
+// wide, of the others. Two sums of each are added up later, so that a product waits for
+// the one before the last.
+template <bool WIDE> __device__ inline void timesSlot(float (&sum)[2][2][4], const char *weights, const char *x, int apart, int rows, int left) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4;
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS; u++) {
+        int k = (u * MULTIPLY + warp) * 32 + lane % 4 * 8;
+        bool within = k < left;
+        uint4 low = within ? *(const uint4 *)(weights + g * APART + k * 2) : none, high = within ? *(const uint4 *)(weights + (8 + g) * APART + k * 2) : none;
+        timesWeights(sum[0][u % 2], low, high, within && g < rows ? *(const uint4 *)(x + g * apart + k * 2) : none);
+        if (WIDE) timesWeights(sum[1][u % 2], low, high, within && g + 8 < rows ? *(const uint4 *)(x + (g + 8) * apart + k * 2) : none);
+    }
+}
+
 // multiply is for the warps that do.
 __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, float *sums) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    const uint4 none = make_uint4(0, 0, 0, 0);
     Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
     ops.fetch(0);
     Grid grid{of.arrived};
@@ -167,38 +196,30 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
             if (threadIdx.x == 0) grid.arrive();
             continue;
         }
-        int rows = (int)op.rows, inner = (int)op.inner, apart = stretch(inner);
+        int rows = (int)op.rows, inner = (int)op.inner;
         if (op.staged) stage(op, xs, room.room, ready);
         int tiles = (int)op.tiles;
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
-            float sum[2][4] = {};
-            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH) {
-                const char *weights[2];
-                Ring first = ring;
-                _Pragma("unroll") for (int j = 0; j < 2; j++, ring.next()) weights[j] = ring.at() + g * APART, ring.come[ring.slot].await(ring.round);
-                _Pragma("unroll 1") for (int piece = at; piece < min(at + LENGTH, inner); piece += PIECE) {
-                    const char *low = op.staged ? xs + g * apart + piece * 2 : xs + (turn % 2 * rows + g) * PIECE_APART, *high = low + 8 * (op.staged ? apart : PIECE_APART);
-                    if (!op.staged) room.xCome[turn % 2].await(turn / 2 % 2);
-                    _Pragma("unroll") for (int u = 0; u < PIECE / WORKERS; u++) {
-                        int k = (u * MULTIPLY + warp) * 32 + t * 8;
-                        bool within = piece + k < inner;
-                        uint4 one = within && g < rows ? *(const uint4 *)(low + k * 2) : none, two = within && g + 8 < rows ? *(const uint4 *)(high + k * 2) : none;
-                        _Pragma("unroll") for (int j = 0; j < 2; j++) timesWeights(sum[j], one, two, within ? *(const uint4 *)(weights[j] + (piece - at + k) * 2) : none);
-                    }
-                    if (op.staged) continue;
-                    __syncwarp();
-                    if (lane == 0) room.xGone[turn % 2].arrive();
-                    turn++;
-                }
+            float sum[2][2][4] = {};
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+                const char *x = op.staged ? xs + at * 2 : xs + turn % 2 * rows * APART;
+                int apart = op.staged ? stretch(inner) : APART;
+                ring.come[ring.slot].await(ring.round);
+                if (!op.staged) room.xCome[turn % 2].await(turn / 2 % 2);
+                if (rows > 8) timesSlot<true>(sum, ring.at(), x, apart, rows, inner - at);
+                else timesSlot<false>(sum, ring.at(), x, apart, rows, inner - at);
                 __syncwarp();
-                _Pragma("unroll") for (int j = 0; j < 2; j++, first.next()) if (lane == 0) first.gone[first.slot].arrive();
+                if (lane == 0) ring.gone[ring.slot].arrive();
+                if (op.staged) continue;
+                if (lane == 0) room.xGone[turn % 2].arrive();
+                turn++;
             }
             room.empty[number % 2].await(number / 2 % 2 ^ 1);
             float *to = sums + (number % 2 * MULTIPLY + warp) * 16 * rows;
-            _Pragma("unroll") for (int j = 0; j < 2; j++)
+            _Pragma("unroll") for (int half = 0; half < 2; half++)
                 _Pragma("unroll") for (int i = 0; i < 4; i++) {
-                    int row = g + i / 2 * 8;
-                    if (row < rows) to[(j * rows + row) * 8 + 2 * t + i % 2] = sum[j][i];
+                    int row = half * 8 + 2 * t + i % 2;
+                    if (row < rows) to[(i / 2 * rows + row) * 8 + g] = sum[half][0][i] + sum[half][1][i];
                 }
             __syncwarp();
             if (lane == 0) room.full[number % 2].arrive();
@@ -298,7 +319,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
 extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_constant__ Fused of) {
     extern __shared__ uint4 data[];
     __shared__ __align__(16) Shared room;
-    char *xs = (char *)data + of.slots * 8 * APART;
+    char *xs = (char *)data + of.slots * ROWS * APART;
     int warp = threadIdx.x / 32;
     if (threadIdx.x < of.slots) room.come[threadIdx.x].init(1), room.gone[threadIdx.x].init(MULTIPLY);
     if (threadIdx.x < PIECES) room.xCome[threadIdx.x].init(1), room.xGone[threadIdx.x].init(MULTIPLY);
