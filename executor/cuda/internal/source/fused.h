@@ -43,6 +43,9 @@ struct Op {
     double scale, cap;
     double factor; // of cosines and sines
     int *ids;      // of PICK
+    const unsigned *from; // x as the operation before marks it (Marks), or none
+    unsigned *onto;       // where its results go with marks, or none
+    i64 after, unused;    // how many operations all blocks must have done before addends are read
 };
 static_assert(sizeof(Op) % 16 == 0, "it is copied 16 bytes at a time");
 
@@ -122,9 +125,11 @@ struct Best {
     }
 };
 
-// A Grid is a barrier of all blocks: each arrives once for every operation.
+// A Grid is a barrier of all blocks: each arrives once for every operation. Behind it is
+// the number of the launch.
 struct Grid {
     unsigned *arrived;
+    __device__ unsigned launch() const { return arrived[1]; }
     __device__ void arrive() {
         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
     }
@@ -136,6 +141,24 @@ struct Grid {
 };
 
 __device__ inline void workersMeet() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
+
+// Marks: one row of results comes as words, each a value and above it what the operation
+// has for a mark. So a reader needs no barrier before it: it reads until all words have
+// the mark. Two buffers take turns. A word of an operation is read before any block
+// begins the operation after the next, and its mark comes again after 65,536 others.
+__device__ inline unsigned markOf(unsigned launch, i64 count, unsigned number) { return (unsigned)(launch * count + number) << 16; }
+__device__ inline void putMarked(unsigned *at, bf16 value, unsigned mark) {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(mark | value.bits) : "memory");
+}
+__device__ inline uint4 getMarked(const unsigned *at) {
+    uint4 four;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "l"(at) : "memory");
+    return four;
+}
+__device__ inline bool marked(uint4 four, unsigned mark) { return ((four.x ^ mark) | (four.y ^ mark) | (four.z ^ mark) | (four.w ^ mark)) < 65536; }
+__device__ inline uint4 unmarked(uint4 one, uint4 two) {
+    return make_uint4(__byte_perm(one.x, one.y, 0x5410), __byte_perm(one.z, one.w, 0x5410), __byte_perm(two.x, two.y, 0x5410), __byte_perm(two.z, two.w, 0x5410));
+}
 
 // copyLater copies 16 bytes that lie in the L2 cache to shared memory, without waiting.
 __device__ inline void copyLater(void *to, const void *from) {

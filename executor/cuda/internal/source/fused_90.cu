@@ -26,10 +26,21 @@ struct Ring {
     }
 };
 
+// Marking is a task that marks its values too.
+struct Marking : Task<bf16> {
+    unsigned *onto, mark;
+    __device__ Marking() {}
+    __device__ Marking(Task<bf16> task, unsigned *onto, unsigned mark) : Task<bf16>(task), onto(onto), mark(mark) {}
+    __device__ void put(int h, i64 value, float made, float largest, float total) const {
+        if (onto) putMarked(onto + (head + h) * dim + value, narrow<bf16>(made / total), mark);
+        Task<bf16>::put(h, value, made, largest, total);
+    }
+};
+
 struct Shared {
     Gate come[DEEPEST], gone[DEEPEST], xCome[PIECES], xGone[PIECES], full[2], empty[2];
     Op work[2], finish[2], weights[2], values[2];
-    Task<bf16> task;
+    Marking task;
     float room[MULTIPLY];
 };
 
@@ -93,11 +104,12 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
 
 // attend is an operation ATTEND, for the warps that multiply. Before ready, keys and
 // values of earlier tokens come to the L2 cache, of as many as there is room for.
-template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16> &task, char *room, Ready ready) {
+template <class Ready> __device__ void attend(const Op &op, int since, Marking &task, unsigned mark, char *room, Ready ready) {
     int groups = (int)op.kv * (((int)op.heads / (int)op.kv + HEADS - 1) / HEADS), rows = (int)op.rows, tiles = (int)op.tiles;
     auto taskOf = [&](int item) {
-        return Task<bf16>(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.past + since, op.scale, op.cap, op.positions, op.span,
-                          Span{item / (groups * rows), item % groups, item / groups % rows, rows});
+        Task<bf16> task(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.past + since, op.scale, op.cap, op.positions, op.span,
+                        Span{item / (groups * rows), item % groups, item / groups % rows, rows});
+        return Marking(task, op.onto, mark);
     };
     bool begun = false;
     for (int item = firstOf(op); item < tiles || !begun; item += gridDim.x) {
@@ -120,7 +132,7 @@ template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16
 }
 
 // join is an operation JOIN: as attention_join.
-__device__ void join(const Op &op) {
+__device__ void join(const Op &op, unsigned mark) {
     auto read = [](const float *at) {
         float value;
         asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(at) : "memory");
@@ -136,7 +148,9 @@ __device__ void join(const Op &op) {
             float scale = expf(read(one + dim) - most);
             sum = fmaf(scale, read(one + value % dim), sum), weight = fmaf(scale, read(one + dim + 1), weight);
         }
-        *op.y.at(row, value) = narrow<bf16>(sum / weight);
+        bf16 made = narrow<bf16>(sum / weight);
+        if (op.onto) putMarked(op.onto + value, made, mark);
+        *op.y.at(row, value) = made;
     }
 }
 
@@ -178,18 +192,19 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
     Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
     ops.fetch(0);
     Grid grid{of.arrived};
-    unsigned number = 0, turn = 0;
+    unsigned number = 0, turn = 0, launch = grid.launch();
     int since = *of.since;
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         workersMeet(); // all have done with the operation before, whose room the next one's next takes
         const Op &op = ops.get(done, workersMeet);
         auto ready = [&] {
-            if (threadIdx.x == 0) grid.await(done);
+            if (threadIdx.x == 0 && !op.from) grid.await(done);
             workersMeet();
         };
         if (op.kind > TURNED) {
-            if (op.kind == ATTEND) attend(op, since, room.task, xs, ready);
-            else if (ready(); op.kind == JOIN) join(op);
+            unsigned mark = markOf(launch, of.count, done);
+            if (op.kind == ATTEND) attend(op, since, room.task, mark, xs, ready);
+            else if (ready(); op.kind == JOIN) join(op, mark);
             else if (warp == 0) pick(op);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             workersMeet();
@@ -197,8 +212,8 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
             continue;
         }
         int rows = (int)op.rows, inner = (int)op.inner;
-        if (op.staged) stage(op, xs, room.room, ready);
         int tiles = (int)op.tiles;
+        if (op.staged && firstOf(op) < tiles) stage(op, xs, room.room, markOf(launch, of.count, done - 1), ready);
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
             float sum[2][2][4] = {};
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
@@ -249,12 +264,15 @@ __device__ inline More moreOf(const Op &op, int number, i64 row, int first, int 
 }
 
 // put finishes a column of each group, and returns what PLAIN stores.
-__device__ inline float2 put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
+__device__ inline float2 put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position, unsigned mark) {
     const Part &part = op.parts[number];
     bf16 *to = part.to + row * part.apart;
     one = rounded<bf16>(one + more.bias[0]), two = rounded<bf16>(two + more.bias[1]);
     if (op.kind == GATED) {
-        if (first < part.rows) to[first] = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
+        if (first >= part.rows) return {};
+        bf16 made = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
+        if (op.onto) putMarked(op.onto + first, made, mark);
+        to[first] = made;
         return {};
     }
     if (op.kind == PLAIN) {
@@ -268,6 +286,8 @@ __device__ inline float2 put(const Op &op, int number, i64 row, int first, int s
         if (number > 0) to = part.to + (row * op.positions + position % (int)op.positions) * part.apart;
     }
     one = rounded<bf16>(one), two = rounded<bf16>(two);
+    if (op.onto && first < part.rows) putMarked(op.onto + first, narrow<bf16>(one), mark);
+    if (op.onto && second < part.rows) putMarked(op.onto + second, narrow<bf16>(two), mark);
     if (first < part.rows) to[first] = narrow<bf16>(one);
     if (second < part.rows) to[second] = narrow<bf16>(two);
     return {one, two};
@@ -279,12 +299,13 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
     Ops ops{of.ops, of.count, room.finish, lane};
     ops.fetch(0);
     Grid grid{of.arrived};
-    unsigned number = 0;
+    unsigned number = 0, launch = grid.launch();
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         const Op &op = ops.get(done, [] { __syncwarp(); });
         if (op.kind > TURNED) continue;
-        if (lane == 0) grid.await(done);
+        if (lane == 0) grid.await((unsigned)op.after);
         __syncwarp();
+        unsigned mark = markOf(launch, of.count, done);
         int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
         Best best[ROWS / 4];
         _Pragma("unroll") for (auto &one : best) one = Best::none();
@@ -298,7 +319,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
                 if (i * 4 + lane / 8 >= rows) break;
                 float one = 0, two = 0;
                 _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += from[other * 16 * rows], two += from[(other * 2 + 1) * 8 * rows];
-                float2 made = put(op, which, i * 4 + lane / 8, first, second, one, two, more[i], position);
+                float2 made = put(op, which, i * 4 + lane / 8, first, second, one, two, more[i], position, mark);
                 if (!op.sums.data) continue;
                 if (first < op.parts[0].rows && made.x > best[i].value) best[i] = {made.x, first};
                 if (second < op.parts[0].rows && made.y > best[i].value) best[i] = {made.y, second};
@@ -314,6 +335,9 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
         __syncwarp();
         if (lane == 0) grid.arrive();
     }
+    if (blockIdx.x > 0 || lane > 0) return;
+    grid.await((unsigned)of.count - 1); // then all blocks have read the launch's number
+    of.arrived[1] = launch + 1;
 }
 
 extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_constant__ Fused of) {
