@@ -114,72 +114,26 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	argument := new(driver.Arguments) // Fused of fused_90.cu
 	argument.Address(arrived + headBytes).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Address(arrived).Address(place)
 	shape := driver.Shape{Grid: [3]uint32{uint32(kernels.processors), 1, 1}, Block: [3]uint32{fusedThreads, 1, 1}, Shared: sharedBytes}
-	return func(step *schedule.Args) error {
-		stream := streamOf(step)
-		if err := stream.FillWord(arrived, 0); err != nil {
-			return err
-		}
-		return stream.Together(function, shape, argument)
-	}, nil
-}
-
-// mark gives each row that the next operation reads alone a place for its marked values, in two
-// buffers that take turns. It returns the buffers, which lie at an address.
-func mark(ops []*operation, at driver.Address) []byte {
-	var widest int64
-	for _, op := range ops {
-		widest = max(widest, op.inner)
-	}
-	widest = over(widest, 4) * 16
-	for i, op := range ops {
-		if op.after = int64(i); i == 0 || !op.follows(ops[i-1]) {
-			continue
-		}
-		op.from = at + driver.Address(int64(i%2)*widest)
-		ops[i-1].onto = op.from
-		if ops[i-1].made() != op.add {
-			op.after--
-		}
-	}
-	return make([]byte, 2*widest)
-}
-
-// follows reports whether the operation's x is one row, all that the operation before makes.
-func (op *operation) follows(before *operation) bool {
-	var columns int64
-	switch {
-	case before.kind == gatedKind, before.kind == plainKind && before.parts[1].rows == 0:
-		columns = before.parts[0].rows
-	case before.kind == attendKind, before.kind == joinKind:
-		columns = before.heads * before.dim
-	}
-	return op.rows == 1 && op.staged == 1 && before.made() == op.x && columns == op.inner
-}
-
-// made returns where the operation's results begin, if they are in one matrix.
-func (op *operation) made() driver.Address {
-	if op.kind == attendKind || op.kind == joinKind {
-		return op.y.at
-	}
-	return op.parts[0].to
+	return func(step *schedule.Args) error { return streamOf(step).Together(function, shape, argument) }, nil
 }
 
 // headBytes is how many bytes the word at which blocks meet takes before the operations, with the
-// number of launches behind it.
+// number of the launch behind it.
 const headBytes = 16
 
 // pack lays out the table of a launch at an address: the word at which blocks meet, the operations,
 // the frequencies of each rotation, and room for the largest results of each block.
 func pack(ops []*operation, at driver.Address, blocks int) []byte {
 	end := headBytes + len(ops)*operationBytes
-	more := mark(ops, at+driver.Address(end))
-	largest := at + driver.Address(end+len(more))
+	var more []byte
+	largest := make([]byte, ops[0].rows*int64(blocks)*8)
 	for _, op := range ops {
 		if op.picks {
-			op.sums = span{largest, int64(2 * blocks)}
+			more = append(more, largest...)
+			largest = nil
+			op.sums = span{at + driver.Address(end), int64(2 * blocks)}
 		}
 	}
-	more = append(more, make([]byte, ops[0].rows*int64(blocks)*8)...)
 	for _, op := range ops {
 		if op.found == nil {
 			continue
@@ -190,7 +144,7 @@ func pack(ops []*operation, at driver.Address, blocks int) []byte {
 		}
 	}
 	data := make([]byte, headBytes, end+len(more))
-	data[4] = 1 // the launch's number: no mark is 0
+	data[4] = 1 // the first launch
 	for _, op := range ops {
 		data = append(data, unsafe.Slice((*byte)(unsafe.Pointer(op)), operationBytes)...)
 	}

@@ -208,45 +208,6 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestMarks: which operations read marked values, in buffers that take turns, and how many others
-// must have ended before their addends are read.
-func TestMarks(t *testing.T) {
-	t.Parallel()
-	layer := []string{normed, queries, keys, values, turns, caches, attends, joins, outs, normed, gates, ups, gated, downs}
-	for _, test := range []struct {
-		name  string
-		lines []string
-		from  []bool  // by operation
-		after []int64 // likewise
-	}{
-		{"a layer", layer, []bool{false, false, false, true, true, true}, []int64{0, 1, 2, 2, 3, 4}},
-		{"an addend of the operation before", []string{outs, "gemm form=nt : a=x b=wq add=x >d=q"}, []bool{false, true}, []int64{0, 1}},
-		{"an x of another", []string{outs, gates}, []bool{false, false}, []int64{0, 1}},
-		{"two matrices before", []string{normed, queries, gates, "gemm form=nt : a=q b=wo >d=x"}, []bool{false, false}, []int64{0, 1}},
-	} {
-		bench := newBench(t, sizes)
-		_, ops := bench.kinds(test.lines)
-		kernels := &Kernels{processors: 132, hopper: true}
-		kernels.share(ops)
-		const at = 1 << 20
-		end := at + driver.Address(len(pack(ops, at, 132)))
-		for i, op := range ops {
-			if (op.from != 0) != test.from[i] || op.after != test.after[i] || i > 0 && op.from != ops[i-1].onto {
-				t.Errorf("%s: operation %d reads marks at %#x, after %d", test.name, i, op.from, op.after)
-			}
-			if op.from != 0 && (op.from < at || op.from+4*driver.Address(op.inner) > end || op.from == ops[i-1].from || op.from%16 != 0) {
-				t.Errorf("%s: operation %d reads marks at %#x, of a table from %#x to %#x", test.name, i, op.from, at, end)
-			}
-		}
-	}
-	bench := newBench(t, "x=2x64 wq=64x64 q=2x64 wo=64x64")
-	_, ops := bench.kinds([]string{"gemm form=nt : a=x b=wq >d=q", "gemm form=nt : a=q b=wo >d=x"})
-	(&Kernels{processors: 132}).share(ops)
-	if pack(ops, 1<<20, 132); ops[1].from != 0 || ops[1].after != 1 {
-		t.Error("two rows are marked")
-	}
-}
-
 // TestDivide: many sequences leave a sequence's positions in one block.
 func TestDivide(t *testing.T) {
 	t.Parallel()

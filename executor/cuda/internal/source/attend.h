@@ -80,7 +80,7 @@ template <class F> __device__ float acrossRows(float value, F f) {
 // the warps are added in their order. HALVES: a head has up to so many times 128
 // values. A step's keys are on their way at once, and so are its values. meet is the
 // barrier of the WARPS.
-template <int HALVES, int WARPS, class Task, class Meet> __device__ void wideDecode(const Task &task, Wide<WARPS, HALVES> &room, Meet meet) {
+template <int HALVES, int WARPS, class Meet> __device__ void wideDecode(const Task<bf16> &task, Wide<WARPS, HALVES> &room, Meet meet) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4, dim = (int)task.dim;
     for (int block = warp; block < HALVES * 4; block += WARPS) {
         int value = block * 32 + t * 8;

@@ -9,10 +9,15 @@
 // what the first have made.
 const int MULTIPLY = 8, WORKERS = MULTIPLY * 32, WEIGHTS = MULTIPLY, VALUES = MULTIPLY + 1, FUSED = WORKERS + 3 * 32;
 const int ROWS = 16, DEEPEST = 16; // rows of x, slots
-// A slot has LENGTH values of 16 rows of weights. Rows are APART bytes apart, so that
-// two that are read at a time lie in other banks. An x that is not staged has slots of
-// its own, PIECES.
+// A slot has LENGTH values of 16 rows of weights. An x that is not staged has slots of
+// its own, PIECES, whose rows are APART bytes apart, so that two that are read at a time
+// lie in other banks.
 const int LENGTH = 1024, APART = LENGTH * 2 + 64, PIECES = 2;
+
+// weightsApart is the distance of a slot's rows of weights, in bytes. Copies are faster to
+// multiples of 128 bytes. With more than eight rows of x, what it takes to read rows in
+// the same banks takes longer than that.
+__device__ constexpr int weightsApart(bool wide) { return wide ? APART : LENGTH * 2; }
 
 // Part is a weight with its rows, and where its columns of the result go.
 struct Part {
@@ -43,9 +48,6 @@ struct Op {
     double scale, cap;
     double factor; // of cosines and sines
     int *ids;      // of PICK
-    const unsigned *from; // x as the operation before marks it (Marks), or none
-    unsigned *onto;       // where its results go with marks, or none
-    i64 after, unused;    // how many operations all blocks must have done before addends are read
 };
 static_assert(sizeof(Op) % 16 == 0, "it is copied 16 bytes at a time");
 
@@ -74,9 +76,9 @@ struct Gate {
     // copy has rows of x or of weights come to shared memory, up to MOST: bytes of each, a
     // multiple of 16. One lane copies them all: for copies of several lanes the compiler
     // makes a loop that looks for the next lane.
-    template <int MOST> __device__ void copy(char *room, const bf16 *from, i64 stride, int count, unsigned bytes) {
+    template <int MOST> __device__ void copy(char *room, int apart, const bf16 *from, i64 stride, int count, unsigned bytes) {
         unsigned to = (unsigned)__cvta_generic_to_shared(room);
-        _Pragma("unroll") for (int i = 0; i < MOST; i++, to += APART, from += stride)
+        _Pragma("unroll") for (int i = 0; i < MOST; i++, to += apart, from += stride)
             if (i < count) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(at()) : "memory");
     }
 };
@@ -125,40 +127,22 @@ struct Best {
     }
 };
 
-// A Grid is a barrier of all blocks: each arrives once for every operation. Behind it is
-// the number of the launch.
+// A Grid is a barrier of all blocks: each arrives once for every operation of every
+// launch. Behind it is the number of the launch, from 1.
 struct Grid {
-    unsigned *arrived;
-    __device__ unsigned launch() const { return arrived[1]; }
+    unsigned *arrived, launch, before;
+    __device__ Grid(unsigned *arrived, i64 count) : arrived(arrived), launch(arrived[1]), before((launch - 1) * (unsigned)count * gridDim.x) {}
     __device__ void arrive() {
         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
     }
     __device__ void await(unsigned operations) {
         unsigned now;
         do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
-        while (now < operations * gridDim.x);
+        while ((int)(now - before - operations * gridDim.x) < 0);
     }
 };
 
 __device__ inline void workersMeet() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
-
-// Marks: one row of results comes as words, each a value and above it what the operation
-// has for a mark. So a reader needs no barrier before it: it reads until all words have
-// the mark. Two buffers take turns. A word of an operation is read before any block
-// begins the operation after the next, and its mark comes again after 65,536 others.
-__device__ inline unsigned markOf(unsigned launch, i64 count, unsigned number) { return (unsigned)(launch * count + number) << 16; }
-__device__ inline void putMarked(unsigned *at, bf16 value, unsigned mark) {
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(mark | value.bits) : "memory");
-}
-__device__ inline uint4 getMarked(const unsigned *at) {
-    uint4 four;
-    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "l"(at) : "memory");
-    return four;
-}
-__device__ inline bool marked(uint4 four, unsigned mark) { return ((four.x ^ mark) | (four.y ^ mark) | (four.z ^ mark) | (four.w ^ mark)) < 65536; }
-__device__ inline uint4 unmarked(uint4 one, uint4 two) {
-    return make_uint4(__byte_perm(one.x, one.y, 0x5410), __byte_perm(one.z, one.w, 0x5410), __byte_perm(two.x, two.y, 0x5410), __byte_perm(two.z, two.w, 0x5410));
-}
 
 // copyLater copies 16 bytes that lie in the L2 cache to shared memory, without waiting.
 __device__ inline void copyLater(void *to, const void *from) {

@@ -18,29 +18,18 @@ struct Fused {
 struct Ring {
     Gate *come, *gone;
     char *data;
-    int slots, slot;
+    int slots, slot, apart;
     unsigned round;
-    __device__ char *at() const { return data + slot * (ROWS * APART); }
+    __device__ char *at() const { return data + slot * (ROWS * apart); }
     __device__ void next() {
         if (++slot == slots) slot = 0, round ^= 1;
-    }
-};
-
-// Marking is a task that marks its values too.
-struct Marking : Task<bf16> {
-    unsigned *onto, mark;
-    __device__ Marking() {}
-    __device__ Marking(Task<bf16> task, unsigned *onto, unsigned mark) : Task<bf16>(task), onto(onto), mark(mark) {}
-    __device__ void put(int h, i64 value, float made, float largest, float total) const {
-        if (onto) putMarked(onto + (head + h) * dim + value, narrow<bf16>(made / total), mark);
-        Task<bf16>::put(h, value, made, largest, total);
     }
 };
 
 struct Shared {
     Gate come[DEEPEST], gone[DEEPEST], xCome[PIECES], xGone[PIECES], full[2], empty[2];
     Op work[2], finish[2], weights[2], values[2];
-    Marking task;
+    Task<bf16> task;
     float room[MULTIPLY];
 };
 
@@ -69,8 +58,8 @@ __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
                 if (!copies) continue;
                 Gate &come = ring.come[ring.slot];
                 come.expect((count[0] + count[1]) * bytes);
-                come.copy<8>(ring.at(), from[0] + at, stride, count[0], bytes);
-                come.copy<8>(ring.at() + 8 * APART, from[1] + at, second, count[1], bytes);
+                come.copy<8>(ring.at(), ring.apart, from[0] + at, stride, count[0], bytes);
+                come.copy<8>(ring.at() + 8 * ring.apart, ring.apart, from[1] + at, second, count[1], bytes);
             }
             __syncwarp();
         }
@@ -83,11 +72,12 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
     unsigned turn = 0;
     Ops ops{of.ops, of.count, room.values, (int)threadIdx.x % 32};
     ops.fetch(0);
+    Grid grid{of.arrived, of.count};
     for (int number = 0; number < of.count; number++) {
         const Op &op = ops.get(number, [] { __syncwarp(); });
         if (op.kind > TURNED || op.staged) continue;
         int inner = (int)op.inner, tiles = (int)op.tiles, rows = (int)op.rows;
-        if (copies) Grid{of.arrived}.await((unsigned)number);
+        if (copies) grid.await((unsigned)number);
         __syncwarp();
         asm volatile("fence.proxy.async;" ::: "memory"); // what others stored, for copies
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x)
@@ -96,7 +86,7 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
                 room.xGone[turn % 2].await(turn / 2 % 2 ^ 1);
                 if (!copies) continue;
                 room.xCome[turn % 2].expect(rows * bytes);
-                room.xCome[turn % 2].copy<ROWS>(xs + turn % 2 * rows * APART, op.x + at, op.xStride, rows, bytes);
+                room.xCome[turn % 2].copy<ROWS>(xs + turn % 2 * rows * APART, APART, op.x + at, op.xStride, rows, bytes);
             }
         __syncwarp();
     }
@@ -104,12 +94,11 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
 
 // attend is an operation ATTEND, for the warps that multiply. Before ready, keys and
 // values of earlier tokens come to the L2 cache, of as many as there is room for.
-template <class Ready> __device__ void attend(const Op &op, int since, Marking &task, unsigned mark, char *room, Ready ready) {
+template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16> &task, char *room, Ready ready) {
     int groups = (int)op.kv * (((int)op.heads / (int)op.kv + HEADS - 1) / HEADS), rows = (int)op.rows, tiles = (int)op.tiles;
     auto taskOf = [&](int item) {
-        Task<bf16> task(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.past + since, op.scale, op.cap, op.positions, op.span,
-                        Span{item / (groups * rows), item % groups, item / groups % rows, rows});
-        return Marking(task, op.onto, mark);
+        return Task<bf16>(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.past + since, op.scale, op.cap, op.positions, op.span,
+                          Span{item / (groups * rows), item % groups, item / groups % rows, rows});
     };
     bool begun = false;
     for (int item = firstOf(op); item < tiles || !begun; item += gridDim.x) {
@@ -132,7 +121,7 @@ template <class Ready> __device__ void attend(const Op &op, int since, Marking &
 }
 
 // join is an operation JOIN: as attention_join.
-__device__ void join(const Op &op, unsigned mark) {
+__device__ void join(const Op &op) {
     auto read = [](const float *at) {
         float value;
         asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(at) : "memory");
@@ -148,9 +137,7 @@ __device__ void join(const Op &op, unsigned mark) {
             float scale = expf(read(one + dim) - most);
             sum = fmaf(scale, read(one + value % dim), sum), weight = fmaf(scale, read(one + dim + 1), weight);
         }
-        bf16 made = narrow<bf16>(sum / weight);
-        if (op.onto) putMarked(op.onto + value, made, mark);
-        *op.y.at(row, value) = made;
+        *op.y.at(row, value) = narrow<bf16>(sum / weight);
     }
 }
 
@@ -173,16 +160,26 @@ __device__ void pick(const Op &op) {
 
 // timesSlot adds what a warp has of a slot: to sums of x's rows below eight and, if it is
 // wide, of the others. Two sums of each are added up later, so that a product waits for
-// the one before the last.
+// the one before the last. Where rows of weights lie in the same banks, the odd ones read
+// the halves of 128 bytes the other way round.
 template <bool WIDE> __device__ inline void timesSlot(float (&sum)[2][2][4], const char *weights, const char *x, int apart, int rows, int left) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4;
     const uint4 none = make_uint4(0, 0, 0, 0);
-    _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS; u++) {
-        int k = (u * MULTIPLY + warp) * 32 + lane % 4 * 8;
-        bool within = k < left;
-        uint4 low = within ? *(const uint4 *)(weights + g * APART + k * 2) : none, high = within ? *(const uint4 *)(weights + (8 + g) * APART + k * 2) : none;
-        timesWeights(sum[0][u % 2], low, high, within && g < rows ? *(const uint4 *)(x + g * apart + k * 2) : none);
-        if (WIDE) timesWeights(sum[1][u % 2], low, high, within && g + 8 < rows ? *(const uint4 *)(x + (g + 8) * apart + k * 2) : none);
+    const char *low = weights + g * weightsApart(WIDE), *high = low + 8 * weightsApart(WIDE);
+    bool odd = !WIDE && g % 2;
+    _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS / 2; u++) {
+        int k = (u * MULTIPLY + warp) * 64 + lane % 4 * 8;
+        uint4 one[2], two[2];
+        _Pragma("unroll") for (int half = 0; half < 2; half++) {
+            int at = k + (odd ? 32 - half * 32 : half * 32);
+            one[half] = at < left ? *(const uint4 *)(low + at * 2) : none, two[half] = at < left ? *(const uint4 *)(high + at * 2) : none;
+        }
+        _Pragma("unroll") for (int half = 0; half < 2; half++) {
+            int at = k + half * 32;
+            uint4 first = odd ? one[1 - half] : one[half], second = odd ? two[1 - half] : two[half];
+            timesWeights(sum[0][half], first, second, at < left && g < rows ? *(const uint4 *)(x + g * apart + at * 2) : none);
+            if (WIDE) timesWeights(sum[1][half], first, second, at < left && g + 8 < rows ? *(const uint4 *)(x + (g + 8) * apart + at * 2) : none);
+        }
     }
 }
 
@@ -191,20 +188,19 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
     ops.fetch(0);
-    Grid grid{of.arrived};
-    unsigned number = 0, turn = 0, launch = grid.launch();
+    Grid grid{of.arrived, of.count};
+    unsigned number = 0, turn = 0;
     int since = *of.since;
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         workersMeet(); // all have done with the operation before, whose room the next one's next takes
         const Op &op = ops.get(done, workersMeet);
         auto ready = [&] {
-            if (threadIdx.x == 0 && !op.from) grid.await(done);
+            if (threadIdx.x == 0) grid.await(done);
             workersMeet();
         };
         if (op.kind > TURNED) {
-            unsigned mark = markOf(launch, of.count, done);
-            if (op.kind == ATTEND) attend(op, since, room.task, mark, xs, ready);
-            else if (ready(); op.kind == JOIN) join(op, mark);
+            if (op.kind == ATTEND) attend(op, since, room.task, xs, ready);
+            else if (ready(); op.kind == JOIN) join(op);
             else if (warp == 0) pick(op);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             workersMeet();
@@ -212,8 +208,8 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
             continue;
         }
         int rows = (int)op.rows, inner = (int)op.inner;
+        if (op.staged) stage(op, xs, room.room, ready);
         int tiles = (int)op.tiles;
-        if (op.staged && firstOf(op) < tiles) stage(op, xs, room.room, markOf(launch, of.count, done - 1), ready);
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
             float sum[2][2][4] = {};
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
@@ -264,15 +260,12 @@ __device__ inline More moreOf(const Op &op, int number, i64 row, int first, int 
 }
 
 // put finishes a column of each group, and returns what PLAIN stores.
-__device__ inline float2 put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position, unsigned mark) {
+__device__ inline float2 put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
     const Part &part = op.parts[number];
     bf16 *to = part.to + row * part.apart;
     one = rounded<bf16>(one + more.bias[0]), two = rounded<bf16>(two + more.bias[1]);
     if (op.kind == GATED) {
-        if (first >= part.rows) return {};
-        bf16 made = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
-        if (op.onto) putMarked(op.onto + first, made, mark);
-        to[first] = made;
+        if (first < part.rows) to[first] = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
         return {};
     }
     if (op.kind == PLAIN) {
@@ -286,8 +279,6 @@ __device__ inline float2 put(const Op &op, int number, i64 row, int first, int s
         if (number > 0) to = part.to + (row * op.positions + position % (int)op.positions) * part.apart;
     }
     one = rounded<bf16>(one), two = rounded<bf16>(two);
-    if (op.onto && first < part.rows) putMarked(op.onto + first, narrow<bf16>(one), mark);
-    if (op.onto && second < part.rows) putMarked(op.onto + second, narrow<bf16>(two), mark);
     if (first < part.rows) to[first] = narrow<bf16>(one);
     if (second < part.rows) to[second] = narrow<bf16>(two);
     return {one, two};
@@ -298,14 +289,13 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
     int lane = threadIdx.x % 32, since = *of.since;
     Ops ops{of.ops, of.count, room.finish, lane};
     ops.fetch(0);
-    Grid grid{of.arrived};
-    unsigned number = 0, launch = grid.launch();
+    Grid grid{of.arrived, of.count};
+    unsigned number = 0;
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         const Op &op = ops.get(done, [] { __syncwarp(); });
         if (op.kind > TURNED) continue;
-        if (lane == 0) grid.await((unsigned)op.after);
+        if (lane == 0) grid.await(done);
         __syncwarp();
-        unsigned mark = markOf(launch, of.count, done);
         int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
         Best best[ROWS / 4];
         _Pragma("unroll") for (auto &one : best) one = Best::none();
@@ -319,7 +309,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
                 if (i * 4 + lane / 8 >= rows) break;
                 float one = 0, two = 0;
                 _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += from[other * 16 * rows], two += from[(other * 2 + 1) * 8 * rows];
-                float2 made = put(op, which, i * 4 + lane / 8, first, second, one, two, more[i], position, mark);
+                float2 made = put(op, which, i * 4 + lane / 8, first, second, one, two, more[i], position);
                 if (!op.sums.data) continue;
                 if (first < op.parts[0].rows && made.x > best[i].value) best[i] = {made.x, first};
                 if (second < op.parts[0].rows && made.y > best[i].value) best[i] = {made.y, second};
@@ -336,14 +326,15 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
         if (lane == 0) grid.arrive();
     }
     if (blockIdx.x > 0 || lane > 0) return;
-    grid.await((unsigned)of.count - 1); // then all blocks have read the launch's number
-    of.arrived[1] = launch + 1;
+    grid.await(max((unsigned)of.count - 1, 1u)); // then all blocks have read the launch's number
+    of.arrived[1] = grid.launch + 1;
 }
 
 extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_constant__ Fused of) {
-    extern __shared__ uint4 data[];
-    __shared__ __align__(16) Shared room;
-    char *xs = (char *)data + of.slots * ROWS * APART;
+    extern __shared__ __align__(128) uint4 data[];
+    __shared__ __align__(128) Shared room;
+    int apart = weightsApart(of.rows > 8);
+    char *xs = (char *)data + of.slots * ROWS * apart;
     int warp = threadIdx.x / 32;
     if (threadIdx.x < of.slots) room.come[threadIdx.x].init(1), room.gone[threadIdx.x].init(MULTIPLY);
     if (threadIdx.x < PIECES) room.xCome[threadIdx.x].init(1), room.xGone[threadIdx.x].init(MULTIPLY);
@@ -352,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_consta
     __syncthreads();
     float *sums = (float *)xs;
     xs += 2 * MULTIPLY * 16 * of.rows * 4;
-    Ring ring{room.come, room.gone, (char *)data, (int)of.slots, 0, 0};
+    Ring ring{room.come, room.gone, (char *)data, (int)of.slots, 0, apart, 0};
     if (warp < MULTIPLY) multiply(of, room, ring, xs, sums);
     else if (warp == WEIGHTS) fetchWeights(of, room.weights, ring);
     else if (warp == VALUES) fetchValues(of, room, xs);

@@ -22,8 +22,8 @@ __device__ inline uint4 normed(uint4 four, uint4 by, float inverse, bool gemma) 
 }
 
 // stage is for the warps that multiply. ready is called before x is read. It takes the
-// stretch of one more row than there are, for the norm's weights. mark is that of x.
-template <class Ready> __device__ void stage(const Op &op, char *xs, float *room, unsigned mark, Ready ready) {
+// stretch of one more row than there are, for the norm's weights.
+template <class Ready> __device__ void stage(const Op &op, char *xs, float *room, Ready ready) {
     int apart = stretch(op.inner), each = (int)(op.inner / 8), lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = (int)op.rows;
     auto place = [&](int row, int at) { return (uint4 *)(xs + row * apart + at * 16); };
     const uint4 *weight = (const uint4 *)op.norm;
@@ -33,19 +33,6 @@ template <class Ready> __device__ void stage(const Op &op, char *xs, float *room
     int first = alone ? threadIdx.x : lane, by = alone ? WORKERS : 32, begin = alone ? 0 : warp;
     if (op.norm) for (int at = threadIdx.x; at < each; at += WORKERS) *place(rows, at) = weight[at];
     ready();
-    const int AHEAD = 4; // marked reads at a time
-    if (op.from)
-        _Pragma("unroll 1") for (int base = first; base < each; base += AHEAD * by) {
-            uint4 words[AHEAD][2];
-            for (bool all = false; !all;) {
-                _Pragma("unroll") for (int i = 0; i < AHEAD; i++)
-                    _Pragma("unroll") for (int j = 0; j < 2; j++) words[i][j] = getMarked(op.from + min(base + i * by, each - 1) * 8 + j * 4);
-                all = true;
-                _Pragma("unroll") for (int i = 0; i < AHEAD; i++) all = all && marked(words[i][0], mark) && marked(words[i][1], mark);
-            }
-            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) *place(0, base + i * by) = unmarked(words[i][0], words[i][1]);
-        }
-    else
     _Pragma("unroll 1") for (int row = begin; row < rows; row += MULTIPLY)
         _Pragma("unroll 4") for (int at = first; at < each; at += by) copyLater(place(row, at), op.x + row * op.xStride + at * 8);
     asm volatile("cp.async.wait_all;" ::: "memory");
