@@ -16,7 +16,7 @@ type generation struct {
 	stopped   []bool
 	left      int
 	prompts   int64     // micro-batches whose prompt is read
-	begun     time.Time // the step
+	started   time.Time // the step
 	promptEnd time.Time
 	firsts    []float64 // seconds to the first ids, of all steps
 
@@ -49,7 +49,7 @@ func (run *running) generation() *generation {
 func (speech *generation) begin(step *Step) {
 	batch := int(speech.job.Workload.Batch)
 	speech.sequences, speech.stopped = make([][]int32, batch), make([]bool, batch)
-	speech.left, speech.prompts, speech.begun = batch, 0, time.Now()
+	speech.left, speech.prompts, speech.started = batch, 0, time.Now()
 	step.Copies, step.Copied = speech.place, speech.copied
 }
 
@@ -74,7 +74,7 @@ func (speech *generation) copied(index int32, data []byte) error {
 		speech.prompts++
 		if speech.prompts == max(1, speech.job.Workload.MicroBatches) {
 			speech.promptEnd = time.Now()
-			speech.firsts = append(speech.firsts, speech.promptEnd.Sub(speech.begun).Seconds())
+			speech.firsts = append(speech.firsts, speech.promptEnd.Sub(speech.started).Seconds())
 		}
 	}
 	rows := int64(len(data) / 4)

@@ -118,7 +118,7 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 }
 
 // headBytes is how many bytes the word at which blocks meet takes before the operations, with the
-// number of the launch behind it.
+// number of the launch after it.
 const headBytes = 16
 
 // pack lays out the table of a launch at an address: the word at which blocks meet, the operations,
