@@ -25,6 +25,10 @@ type Rates struct {
 	FP32UpdateBytesPerSecond float64 `json:"fp32_update_bytes_per_second,omitzero"`
 	// KernelSeconds is the overhead of each kernel.
 	KernelSeconds float64 `json:"kernel_seconds,omitzero"`
+	// OperationSeconds is the overhead of an operation of devmap's kernel for decode steps, and
+	// RowSeconds that of each of its rows; 0: kernels run one by one.
+	OperationSeconds float64 `json:"operation_seconds,omitzero"`
+	RowSeconds       float64 `json:"row_seconds,omitzero"`
 	// IssueSeconds and BackwardIssueSeconds are the host's time to issue a kernel, with Python.
 	// ShardedIssueSeconds is the host time of FSDP2's hooks for a parameter, each way.
 	IssueSeconds         float64 `json:"issue_seconds,omitzero"`
@@ -65,7 +69,7 @@ func (rates *Rates) all() []*float64 {
 	return []*float64{
 		&rates.FP32FLOPS, &rates.UnalignedFLOPS, &rates.AttentionFLOPS,
 		&rates.BytesPerSecond, &rates.StridedBytesPerSecond, &rates.UpdateBytesPerSecond, &rates.FP32UpdateBytesPerSecond,
-		&rates.KernelSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
+		&rates.KernelSeconds, &rates.OperationSeconds, &rates.RowSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
 		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.OverlappedBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
 		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond,
 	}

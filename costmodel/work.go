@@ -8,7 +8,9 @@ type Pass struct {
 	Traffic   float64 // bytes read and written in memory, in order, by all other kernels
 	Strided   float64 // bytes of kernels that broadcast, reduce, cast up, or read slices
 	Kernels   float64 // how many kernels run
-	Profiled  float64 // seconds that the model declares, on any device
+	// Fused of Kernels may run as Operations of one kernel, each of Rows rows: in devmap's decode steps.
+	Fused, Operations, Rows float64
+	Profiled                float64 // seconds that the model declares, on any device
 	// Reduced is bytes of sums over the GPUs that share a stage's matrices, Reductions how many sums.
 	Reduced, Reductions float64
 	// Shared is bytes to GPUs with other tokens of a sequence, Dispatched to other experts' GPUs.

@@ -15,8 +15,10 @@ type generation struct {
 	sequences [][]int32       // of the step
 	stopped   []bool
 	left      int
-	prompts   int64 // micro-batches whose prompt is read
+	prompts   int64     // micro-batches whose prompt is read
+	started   time.Time // the step
 	promptEnd time.Time
+	firsts    []float64 // seconds to the first ids, of all steps
 
 	// tokens counts the tokens that decodes made in all steps, without each
 	// sequence's first. seconds is their time.
@@ -47,7 +49,7 @@ func (run *running) generation() *generation {
 func (speech *generation) begin(step *Step) {
 	batch := int(speech.job.Workload.Batch)
 	speech.sequences, speech.stopped = make([][]int32, batch), make([]bool, batch)
-	speech.left, speech.prompts = batch, 0
+	speech.left, speech.prompts, speech.started = batch, 0, time.Now()
 	step.Copies, step.Copied = speech.place, speech.copied
 }
 
@@ -72,6 +74,7 @@ func (speech *generation) copied(index int32, data []byte) error {
 		speech.prompts++
 		if speech.prompts == max(1, speech.job.Workload.MicroBatches) {
 			speech.promptEnd = time.Now()
+			speech.firsts = append(speech.firsts, speech.promptEnd.Sub(speech.started).Seconds())
 		}
 	}
 	rows := int64(len(data) / 4)

@@ -20,6 +20,9 @@ func TestGenerated(t *testing.T) {
 		if !slices.EqualFunc(one.Tokens, two.Tokens, slices.Equal) {
 			t.Errorf("%s: one device says %d, two %d", family, one.Tokens, two.Tokens)
 		}
+		if one.FirstTokenSeconds <= 0 || one.FirstTokenSeconds >= one.StepSeconds {
+			t.Errorf("%s: the first token took %v s of a step of %v s", family, one.FirstTokenSeconds, one.StepSeconds)
+		}
 		work.Strategy = costmodel.DeviceMap
 		mapped := run(t, jobOf(t, family, work, 2), executor.Settings{Steps: 1, Seed: 2})
 		if !slices.EqualFunc(one.Tokens, mapped.Tokens, slices.Equal) {

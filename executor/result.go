@@ -7,6 +7,9 @@ type Result struct {
 	// StepSeconds is the median of the steps after the first, or of the only
 	// one; 0 if none ran.
 	StepSeconds float64
+	// FirstTokenSeconds is from a step's beginning until the host has the first ids of all its
+	// sequences, the median as StepSeconds; 0 if nothing is generated.
+	FirstTokenSeconds float64
 	// TokensPerSecond of training and forwards is a step's tokens over StepSeconds. For generation
 	// it is the tokens after each sequence's first over the time from the prompts' last logits on.
 	// If there is one token a sequence, it is these over StepSeconds. 0: nothing was measured.

@@ -117,17 +117,22 @@ func (run *running) rate(speech *generation) {
 	for i := range run.result.Steps {
 		seconds = append(seconds, run.result.Steps[i].Times.Step.Seconds())
 	}
-	if len(seconds) > 1 {
-		seconds = seconds[1:]
-	}
-	if run.result.StepSeconds = median(seconds); run.result.StepSeconds <= 0 {
+	if run.result.StepSeconds = warmMedian(seconds); run.result.StepSeconds <= 0 {
 		return
 	}
 	if speech != nil {
-		run.result.TokensPerSecond = speech.rate()
+		run.result.TokensPerSecond, run.result.FirstTokenSeconds = speech.rate(), warmMedian(speech.firsts)
 		return
 	}
 	run.result.TokensPerSecond = float64(run.job.Workload.Batch*run.job.Workload.Seq) / run.result.StepSeconds
+}
+
+// warmMedian is the median of what steps took, without the first if there are others.
+func warmMedian(values []float64) float64 {
+	if len(values) > 1 {
+		values = values[1:]
+	}
+	return median(values)
 }
 
 func median(values []float64) float64 {

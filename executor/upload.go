@@ -28,6 +28,9 @@ type Upload struct {
 type Transfer struct {
 	Bytes   int64
 	Seconds float64
+	// DiskBytes of a load came from a disk past the page cache, in DiskSeconds.
+	DiskBytes   int64
+	DiskSeconds float64
 }
 
 // planUpload records the place of a parameter's values if machine and source support uploads. The
@@ -71,6 +74,9 @@ func (loader *loader) upload(ctx context.Context) error {
 		return err
 	}
 	loading.Seconds = time.Since(begin).Seconds()
+	if source, ranged := loader.source.(weights.Ranged); ranged {
+		loading.DiskBytes, loading.DiskSeconds = source.Disk()
+	}
 	loader.result.Loading = loading
 	return nil
 }

@@ -67,6 +67,7 @@ type data struct {
 	Link       efficiency             `json:"link"`
 	Collective map[string]efficiency  `json:"collective"`
 	Kernel     duration               `json:"kernel"`
+	Decode     map[string]operation   `json:"decode"`
 	Issue      duration               `json:"issue"`
 	IssueBack  duration               `json:"issue_backward"`
 	IssueShard duration               `json:"issue_sharded"`
@@ -81,6 +82,14 @@ type rate struct {
 type duration struct {
 	Seconds float64 `json:"seconds"`
 	Source  string  `json:"source"`
+}
+
+// operation is what an operation of devmap's kernel for decode steps takes on top of its reads, and
+// each of its rows.
+type operation struct {
+	Seconds    float64 `json:"seconds"`
+	RowSeconds float64 `json:"row_seconds"`
+	Source     string  `json:"source"`
 }
 
 // efficiency is what part of a data sheet's rate is achieved.
@@ -144,6 +153,8 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		UpdateBytesPerSecond:     gpu.BytesPerSecond * load().Update.Efficiency,
 		FP32UpdateBytesPerSecond: gpu.BytesPerSecond * load().FP32Update.Efficiency,
 		KernelSeconds:            load().Kernel.Seconds,
+		OperationSeconds:         forCapability(load().Decode, gpu.ComputeCapability).Seconds,
+		RowSeconds:               forCapability(load().Decode, gpu.ComputeCapability).RowSeconds,
 		IssueSeconds:             load().Issue.Seconds,
 		BackwardIssueSeconds:     load().IssueBack.Seconds,
 		ShardedIssueSeconds:      load().IssueShard.Seconds,

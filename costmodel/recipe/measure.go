@@ -37,6 +37,7 @@ func (writer *writer) measure() {
 		routine.add()
 	}
 	code.Decode.addReads()
+	writer.countFused()
 }
 
 // readBack reports a tensor that a kernel of backward reads.

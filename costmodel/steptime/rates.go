@@ -21,8 +21,12 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 	if ops.ComputeBytes(precision) == 2 && device.UnalignedFLOPS > 0 {
 		unaligned = device.UnalignedFLOPS
 	}
+	kernels := pass.Kernels * device.KernelSeconds
+	if device.OperationSeconds > 0 {
+		kernels = (pass.Kernels-pass.Fused)*device.KernelSeconds + pass.Operations*(device.OperationSeconds+pass.Rows*device.RowSeconds)
+	}
 	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention) +
-		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + pass.Kernels*device.KernelSeconds + pass.Profiled
+		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + kernels + pass.Profiled
 }
 
 // onOwn is the device with all measured rates of devmap's own engine, if it has any. They go
@@ -33,6 +37,8 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 	}
 	own := *device
 	own.FLOPS, own.Rates = device.Own.FLOPS, device.Own.Rates
+	own.OperationSeconds = cmp.Or(own.OperationSeconds, device.OperationSeconds)
+	own.RowSeconds = cmp.Or(own.RowSeconds, device.RowSeconds)
 	return &own
 }
 

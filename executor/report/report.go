@@ -35,6 +35,9 @@ type Report struct {
 		Predicted *float64 `json:"predicted"`
 		Measured  *float64 `json:"measured"`
 	} `json:"step_seconds"`
+	// FirstTokenSeconds is the time from a step's beginning to the first tokens of all its sequences,
+	// the median without the first step; missing if nothing is generated.
+	FirstTokenSeconds float64 `json:"first_token_seconds,omitzero"`
 	// TokensPerSecond is null if no step ran.
 	TokensPerSecond *float64  `json:"tokens_per_second"`
 	Tokens          [][]int32 `json:"tokens"` // generated ids, a list a sequence
@@ -87,6 +90,9 @@ type Loading struct {
 	Bytes          int64   `json:"bytes"`
 	Seconds        float64 `json:"seconds"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
+	// DiskBytes of Bytes were in no page cache. They came from a disk at DiskBytesPerSecond.
+	DiskBytes          int64   `json:"disk_bytes,omitzero"`
+	DiskBytesPerSecond float64 `json:"disk_bytes_per_second,omitzero"`
 }
 
 // Turn is one of the times that a plan has its GPUs. StartSeconds are from the beginning of the
@@ -169,13 +175,17 @@ func Of(prediction *Prediction, job *executor.Job, result *executor.Result) *Rep
 	}
 	report.Imbalance.Measured = imbalance(report.Devices)
 	if loading := result.Loading; loading != nil {
-		report.Loading = &Loading{loading.Bytes, loading.Seconds, float64(loading.Bytes) / loading.Seconds}
+		report.Loading = &Loading{Bytes: loading.Bytes, Seconds: loading.Seconds, BytesPerSecond: float64(loading.Bytes) / loading.Seconds}
+		if loading.DiskBytes > 0 {
+			report.Loading.DiskBytes, report.Loading.DiskBytesPerSecond = loading.DiskBytes, float64(loading.DiskBytes)/loading.DiskSeconds
+		}
 	}
 	for i := range result.Steps {
 		report.Steps = append(report.Steps, StepOf(&result.Steps[i], job))
 	}
 	if len(result.Steps) > 0 {
 		report.StepSeconds.Measured, report.TokensPerSecond = &result.StepSeconds, &result.TokensPerSecond
+		report.FirstTokenSeconds = result.FirstTokenSeconds
 	}
 	report.judge(job, result)
 	return report

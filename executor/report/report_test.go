@@ -142,9 +142,9 @@ func TestFigures(t *testing.T) {
 		t.Errorf("nothing was poured, and %+v", made.Loading)
 	}
 	job.Workload.Mode, result.Steps = costmodel.Load, nil
-	result.Loading = &executor.Transfer{Bytes: 3e9, Seconds: 0.0625}
+	result.Loading = &executor.Transfer{Bytes: 3e9, Seconds: 0.0625, DiskBytes: 1e9, DiskSeconds: 0.25}
 	made = Of(prediction, job, result)
-	if *made.Loading != (Loading{3e9, 0.0625, 48e9}) {
+	if *made.Loading != (Loading{3e9, 0.0625, 48e9, 1e9, 4e9}) {
 		t.Errorf("%+v", made.Loading)
 	}
 	if made.StepSeconds.Measured != nil || made.TokensPerSecond != nil || len(made.Steps) > 0 {

@@ -13,6 +13,9 @@ type Ranged interface {
 	// Ranges returns the values of a parameter converted to dtype, one range after the other. They
 	// are valid until Close.
 	Ranges(name string, dtype modelgraph.DType) ([]Range, error)
+	// Disk returns how many bytes of ranges came from a disk and not from the page cache, and the
+	// time from the beginning of the first such read to the end of the last.
+	Disk() (bytes int64, seconds float64)
 }
 
 // Range is values that follow each other.
@@ -39,6 +42,7 @@ func (source *stored) Ranges(name string, dtype modelgraph.DType) ([]Range, erro
 	ranges := make([]Range, len(slices))
 	for i := range slices {
 		from := &slices[i]
+		from.file.openDirect(&source.disk)
 		width, wanted := from.dtype.Bits()/8, dtype.Bits()/8
 		ranges[i] = Range{
 			Bytes: (from.end - from.begin) / width * wanted, Step: fileStep,

@@ -18,6 +18,7 @@ type stored struct {
 	// slices has the slices of every name, in order.
 	slices      map[string][]slice
 	raw, values []byte // one chunk
+	disk        disk
 }
 
 // slice is bytes [begin, end) of a file.
@@ -34,6 +35,8 @@ type openFile struct {
 	folder  string
 	name    string // in the folder
 	handle  *os.File
+	direct  *os.File // reads past the page cache; nil: there are none
+	disk    *disk    // of direct reads
 	was     identity
 	tensors map[string]*safetensors.Tensor
 }
@@ -108,6 +111,9 @@ func (source *stored) Close() error {
 		if err == nil {
 			err = file.replaced()
 		}
+		if file.direct != nil {
+			err = errors.Join(err, file.direct.Close())
+		}
 		errs = append(errs, err, file.handle.Close())
 	}
 	source.files, source.raw, source.values = nil, nil, nil
@@ -156,7 +162,7 @@ func (source *stored) stream(ctx context.Context, from *slice, dtype modelgraph.
 
 // read fills raw from the file at an offset.
 func (from *slice) read(raw []byte, at int64) error {
-	count, err := from.file.handle.ReadAt(raw, at)
+	count, err := from.file.readAt(raw, at)
 	if count == len(raw) {
 		return nil
 	}

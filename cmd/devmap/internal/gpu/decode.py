@@ -12,6 +12,7 @@ CASES = (
     ("llama-3.2-1b", 16, 512, 128, 0, 0, 14000), ("qwen2.5-3b", 1, 128, 128, 0.75, 0, 0),
 )
 SIMULATED = 0.10
+PREFILL = ("llama-3.2-1b", 8, 4096)
 
 
 def decode(shared, figures):
@@ -31,6 +32,26 @@ def decode(shared, figures):
             foretold, took = report["step_seconds"]["predicted"], report["step_seconds"]["measured"]
             figures.within("decode", f"{name}: simulated / measured − 1", abs(foretold / took - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * took:.1f} measured")
             peer(shared, figures, name, (model, batch, seq, new), ours, limit, compiled)
+    prefill(shared, figures)
+
+
+def prefill(shared, figures):
+    """The time to the first token of long prompts, and Transformers' forward of the same."""
+    model, batch, seq = PREFILL
+    if shared.small:
+        batch, seq = 2, 16
+    name = f"{model}, {batch} prompts of {seq}"
+    with figures.attempt("decode", name):
+        engine = shared.engine("decode")
+        job = Job(batch=batch, seq=seq, new_tokens=2, precision="bf16-true")
+        report = engine.run(engine.plan(shared.config(model), job, *shared.topology(1)), "--weights", "random", "--steps", "3").report
+        took = report["first_token_seconds"]
+        figures.told("decode", f"{name}: ms to the first token", f"{1e3 * took:.1f}", f"{batch * seq / took:.0f} tokens/s of the prompts")
+        if shared.kind == "cpu" or shared.small:
+            return
+        case = f"{model}/prefill"
+        theirs = shared.peer(case, batch=batch, seq=seq)[case]["seconds"]
+        figures.told("decode", f"{name}: Transformers / devmap", f"{theirs / took:.2f}", f"{1e3 * theirs:.1f} ms of its forward")
 
 
 def peer(shared, figures, name, case, ours, limit, compiled):

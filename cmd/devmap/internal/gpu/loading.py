@@ -8,7 +8,7 @@ from engine import Job
 from shared import MIB, SCRATCH
 
 MODEL = "llama-3.2-1b"
-COPIED, PEER = 0.85, 5.0
+COPIED, PEER, COLD = 0.85, 5.0, 0.95
 
 
 def loading(shared, figures):
@@ -22,9 +22,31 @@ def loading(shared, figures):
 def beside(shared, figures, folder):
     engine = shared.engine("loading")
     plan = engine.plan(folder, Job(mode="load", precision="bf16-true"))
+    cold(shared, figures, engine, plan, os.path.join(folder, "model.safetensors"))
     found = [engine.run(plan).report["loading"] for _ in range(6)][2:]
     ours = max(one["bytes_per_second"] for one in found)
     theirs = json.loads(shared.python("loads.py", folder))
     note = f"{found[0]['bytes'] / MIB:.0f} MiB of {MODEL}, of 4 the fastest (" + ", ".join(f"{one['bytes_per_second'] / 1e9:.1f}" for one in found) + " GB/s)"
     figures.reaching("loading", "devmap / a copy from pinned memory", ours / theirs["copy"], COPIED, f"{note}; a copy {theirs['copy'] / 1e9:.1f} GB/s")
     figures.reaching("loading", "devmap / safetensors.torch.load_file", ours / theirs["load_file"], PEER, f"load_file {theirs['load_file'] / 1e9:.1f} GB/s, page cache warm for both")
+
+
+def cold(shared, figures, engine, plan, path):
+    """The page cache has nothing of the file, before each of both."""
+    ours, theirs = [], []
+    for _ in range(3):
+        evicted(path)
+        theirs.append(float(shared.python("disk.py", path)))
+        evicted(path)
+        ours.append(engine.run(plan).report["loading"])
+    direct = [one.get("disk_bytes_per_second", 0) / 1e9 for one in ours]
+    note = f"{ours[0].get('disk_bytes', 0) / MIB:.0f} of {ours[0]['bytes'] / MIB:.0f} MiB past the page cache, at " + ", ".join(f"{one:.2f}" for one in direct) + f" GB/s; the disk {max(theirs) / 1e9:.2f} GB/s"
+    figures.reaching("loading", "from a cold file: devmap / parallel direct reads", max(one["bytes_per_second"] for one in ours) / max(theirs), COLD, note)
+
+
+def evicted(path):
+    """Has the page cache drop a file."""
+    handle = os.open(path, os.O_RDONLY)
+    os.fsync(handle)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(handle)

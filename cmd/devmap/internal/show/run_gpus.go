@@ -33,7 +33,11 @@ func (rows *runTables) loaded() string {
 	if loading == nil || loading.Seconds <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("loaded %v in %s, %.3g GB/s\n", costmodel.Bytes(loading.Bytes), Seconds(loading.Seconds), loading.BytesPerSecond/1e9)
+	disk := ""
+	if loading.DiskBytes > 0 {
+		disk = fmt.Sprintf("; %v of it from the disk, %.3g GB/s", costmodel.Bytes(loading.DiskBytes), loading.DiskBytesPerSecond/1e9)
+	}
+	return fmt.Sprintf("loaded %v in %s, %.3g GB/s%s\n", costmodel.Bytes(loading.Bytes), Seconds(loading.Seconds), loading.BytesPerSecond/1e9, disk)
 }
 
 // gpus returns a row per GPU: the process's predicted memory and the driver's measurement, without

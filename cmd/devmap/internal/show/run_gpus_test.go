@@ -54,6 +54,12 @@ func TestRunOnGPUs(t *testing.T) {
 			[]string{" GPU  runs ", "a step took 128 ms (114 ms predicted: +12.3 %)\n", "\n   1  NVIDIA H200  14.00 GiB          –         –          –           –          –           –\n"},
 			"device",
 		},
+		"a cold file, and generation": {
+			func(ran *report.Report) {
+				ran.FirstTokenSeconds, ran.Loading.DiskBytes, ran.Loading.DiskBytesPerSecond = 0.021, 1<<30, 3.5e9
+			},
+			[]string{"42.9 GB/s; 1.00 GiB of it from the disk, 3.5 GB/s\n", " tokens/s; the first token took 21 ms; a step took 128 ms"}, "by turns",
+		},
 		"the reference": {
 			func(ran *report.Report) { ran.GPUs, ran.Links = nil, nil }, []string{" GPU  runs ", "predicted for the plan's GPUs: not judged"}, "messages",
 		},

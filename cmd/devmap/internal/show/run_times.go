@@ -116,7 +116,11 @@ func (rows *runTables) generated() string {
 // speed returns the measured speed, compared with the plan's on GPUs. A processor's speed has no
 // comparison.
 func (rows *runTables) speed() string {
-	said := fmt.Sprintf("%.4g tokens/s; a step took %s", *rows.TokensPerSecond, Seconds(*rows.StepSeconds.Measured))
+	said := fmt.Sprintf("%.4g tokens/s; ", *rows.TokensPerSecond)
+	if rows.FirstTokenSeconds > 0 {
+		said += fmt.Sprintf("the first token took %s; ", Seconds(rows.FirstTokenSeconds))
+	}
+	said += "a step took " + Seconds(*rows.StepSeconds.Measured)
 	const several = 2
 	if len(rows.Steps) > several {
 		said += ", the median of those behind the first"

@@ -24,8 +24,8 @@ const (
 	// sharedBytes is the dynamic shared memory of a block. A block of Hopper may have 227 KiB; the
 	// kernel declares the rest itself.
 	sharedBytes = 222 << 10
-	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. A larger x comes in
-	// pieces with the weights.
+	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. Of a larger x there
+	// are two pieces of rowBytes for each row.
 	mostStaged = 80 << 10
 )
 
@@ -79,7 +79,7 @@ var errCapacity = errors.New("there is no room for the operations of a decode st
 
 // fused prepares a launch of operations.
 func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
-	slots, slotBytes := kernels.share(ops)
+	slots := kernels.share(ops)
 	if slots < leastSlots {
 		return nil, errCapacity
 	}
@@ -104,7 +104,7 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 		return nil, err
 	}
 	arrived := table + driver.Address(kernels.modules.taken)
-	data := pack(ops, arrived)
+	data := pack(ops, arrived, kernels.processors)
 	if kernels.modules.taken+int64(len(data)) > capacity {
 		return nil, errCapacity
 	}
@@ -113,46 +113,49 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	}
 	kernels.modules.taken += int64(len(data))
 	argument := new(driver.Arguments) // Fused of fused_90.cu
-	argument.Address(arrived + headBytes).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Int64(slotBytes).Address(arrived).Address(place)
+	argument.Address(arrived + headBytes).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Address(arrived).Address(place)
 	shape := driver.Shape{Grid: [3]uint32{uint32(kernels.processors), 1, 1}, Block: [3]uint32{fusedThreads, 1, 1}, Shared: sharedBytes}
-	return func(step *schedule.Args) error {
-		stream := streamOf(step)
-		if err := stream.FillWord(arrived, 0); err != nil {
-			return err
-		}
-		return stream.Together(function, shape, argument)
-	}, nil
+	return func(step *schedule.Args) error { return streamOf(step).Together(function, shape, argument) }, nil
 }
 
-// headBytes is how many bytes the word at which blocks meet takes, before the operations.
+// headBytes is how many bytes the word at which blocks meet takes before the operations, with the
+// number of the launch after it.
 const headBytes = 16
 
 // pack lays out the table of a launch at an address: the word at which blocks meet, the operations,
-// and the frequencies of each rotation.
-func pack(ops []*operation, at driver.Address) []byte {
+// the frequencies of each rotation, and room for the largest results of each block.
+func pack(ops []*operation, at driver.Address, blocks int) []byte {
 	end := headBytes + len(ops)*operationBytes
-	var turns []byte
+	var more []byte
+	largest := make([]byte, ops[0].rows*int64(blocks)*8)
+	for _, op := range ops {
+		if op.picks {
+			more = append(more, largest...)
+			largest = nil
+			op.sums = span{at + driver.Address(end), int64(2 * blocks)}
+		}
+	}
 	for _, op := range ops {
 		if op.found == nil {
 			continue
 		}
-		op.turn, op.factor = at+driver.Address(end+len(turns)), op.found.factor
+		op.turn, op.factor = at+driver.Address(end+len(more)), op.found.factor
 		for _, value := range op.found.inverse {
-			turns = binary.LittleEndian.AppendUint32(turns, math.Float32bits(value))
+			more = binary.LittleEndian.AppendUint32(more, math.Float32bits(value))
 		}
 	}
-	data := make([]byte, headBytes, end+len(turns))
+	data := make([]byte, headBytes, end+len(more))
+	data[4] = 1 // the first launch
 	for _, op := range ops {
 		data = append(data, unsafe.Slice((*byte)(unsafe.Pointer(op)), operationBytes)...)
 	}
-	data = append(data, turns...)
+	data = append(data, more...)
 	return append(data, make([]byte, -len(data)&15)...)
 }
 
-// share divides a block's shared memory: it returns how many slots there is room for, and the bytes
-// of one. It sets the tiles of operations, and whose x is kept there as a whole.
-func (kernels *Kernels) share(ops []*operation) (slots, slotBytes int64) {
-	slotBytes = slotRows * rowBytes
+// share divides a block's shared memory: it returns how many slots there is room for. It sets the
+// tiles of operations, and whose x is kept there as a whole.
+func (kernels *Kernels) share(ops []*operation) (slots int64) {
 	staged, first := int64(wideBytes), int64(0)
 	for _, op := range ops {
 		op.count()
@@ -161,14 +164,19 @@ func (kernels *Kernels) share(ops []*operation) (slots, slotBytes int64) {
 			continue
 		}
 		first = (first + op.tiles) % int64(kernels.processors)
-		if size := (op.rows + 1) * op.stretch(); op.norm != 0 || size <= mostStaged {
-			op.staged, staged = 1, max(staged, size)
-		} else {
-			slotBytes = (slotRows + op.rows) * rowBytes
+		size := op.rows * op.stretch()
+		if op.norm != 0 {
+			size += op.stretch()
 		}
+		if op.norm != 0 || size <= mostStaged {
+			op.staged = 1
+		} else {
+			size = 2 * op.rows * rowBytes
+		}
+		staged = max(staged, size)
 	}
-	sums := 2 * 8 * slotRows * ops[0].rows * 4
-	return min(mostSlots, (sharedBytes-staged-sums)/slotBytes), slotBytes
+	sums := 2 * 8 * 16 * ops[0].rows * 4
+	return min(mostSlots, (sharedBytes-staged-sums)/(slotRows*rowBytes))
 }
 
 // upload writes into the GPU's memory, and waits.

@@ -11,6 +11,7 @@ const (
 	turnedKind
 	attendKind
 	joinKind
+	pickKind
 )
 
 // span is a matrix as kernels take it: its address, and how many values its rows are apart.
@@ -37,10 +38,12 @@ type operation struct {
 	q, keys, values, y, sums                                              span
 	heads, kv, dim, span, spans                                           int64
 	scale, cap, factor                                                    float64
-	_                                                                     int64
+	ids                                                                   driver.Address
 
 	// found are the frequencies that turn points to, once the table has an address.
 	found *frequencies
+	// picks: the largest results' columns are wanted, so that sums gets an address in the table.
+	picks bool
 }
 
 // operationBytes is the size of an Op: 54 numbers of eight bytes.
@@ -56,9 +59,12 @@ func (op *operation) count() {
 	case gatedKind:
 		op.tiles = over(op.parts[0].rows, 8)
 	case attendKind:
-		op.tiles = op.spans * op.rows * op.kv * over(op.heads/op.kv, 8)
+		op.tiles = op.spans * op.rows * op.groups()
 	}
 }
+
+// groups is how many groups of up to eight heads attention has, each with keys and values in common.
+func (op *operation) groups() int64 { return op.kv * over(op.heads/op.kv, 8) }
 
 // stretch is the distance of x's rows in shared memory, as in stage.h.
 func (op *operation) stretch() int64 { return over(2*op.inner, 128)*128 + 64 }

@@ -105,17 +105,22 @@ func (list *recognizer) several(norm *Call, at int) (op *operation, products []*
 	return op, products
 }
 
-// product is a norm and the products that read it, or one product. No other kernel may read the
-// norm's result.
+// product is a norm and the products that read it, or one product, with the arg max of what it makes.
+// No other kernel may read the norm's result.
 func (list *recognizer) product(norm *Call, at int) ([]*operation, int) {
 	op, products := list.several(norm, at)
 	if op == nil {
 		return nil, 0
 	}
-	if end := at + len(products); norm == nil || !list.read(norm.matrix("y"), end) {
-		return []*operation{op}, end - list.at
+	end := at + len(products)
+	if norm != nil && list.read(norm.matrix("y"), end) {
+		return nil, 0
 	}
-	return nil, 0
+	if picks := list.call(end, "argmax"); picks != nil && len(products) == 1 && *picks.matrix("x") == *products[0].matrix("d") {
+		op.picks = true
+		return []*operation{op, {kind: pickKind, rows: op.rows, ids: picks.matrix("y").Address, picks: true}}, end + 1 - list.at
+	}
+	return []*operation{op}, end - list.at
 }
 
 // feedForward is a gate and what it is multiplied with.

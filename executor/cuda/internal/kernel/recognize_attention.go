@@ -55,7 +55,7 @@ func (list *recognizer) attends(at int) ([]*operation, int) {
 		q: of(q), keys: of(keys), values: of(values), heads: call.size("heads", 0), kv: call.size("kv", 1), dim: call.size("dim", 0),
 		span: call.size("span", 0), scale: call.number("scale", 0), cap: call.number("cap", 0),
 	}
-	op.spans = over(op.positions, op.span)
+	op.divide()
 	parts := call.matrix("parts")
 	if parts == nil {
 		op.y = of(call.matrix("y"))
@@ -65,10 +65,24 @@ func (list *recognizer) attends(at int) ([]*operation, int) {
 	if join == nil || join.matrix("y").DType != modelgraph.BF16 {
 		return nil, 0
 	}
+	if op.spans == 1 {
+		op.y = of(join.matrix("y"))
+		return []*operation{op}, 2
+	}
 	op.sums = of(parts)
 	joined := *op
 	joined.kind, joined.y = joinKind, of(join.matrix("y"))
 	return []*operation{op, &joined}, 2
+}
+
+// divide sets the positions of a block of attention. Where sequences and groups of heads alone give
+// work to most multiprocessors, a block has all positions, and nothing is joined. The plan's span is
+// the least: the plan has room for the sums of so many parts.
+func (op *operation) divide() {
+	const most = 128 // tasks, independent of the GPU's number of multiprocessors
+	parts := max(1, most/(op.rows*op.groups()))
+	op.span *= max(1, over(op.positions, parts*op.span))
+	op.spans = over(op.positions, op.span)
 }
 
 func of(matrix *Matrix) span { return span{matrix.Address, matrix.Stride} }

@@ -85,7 +85,7 @@ func (bench *bench) kinds(lines []string) (out []string, all []*operation) {
 		}
 		for _, op := range ops {
 			op.count()
-			out = append(out, fmt.Sprintf("%s:%d", []string{"plain", "gated", "turned", "attend", "join"}[op.kind], op.tiles))
+			out = append(out, fmt.Sprintf("%s:%d", []string{"plain", "gated", "turned", "attend", "join", "pick"}[op.kind], op.tiles))
 		}
 		all = append(all, ops...)
 		list.at += count
@@ -144,7 +144,8 @@ func TestRecognize(t *testing.T) {
 		{"a norm with a mean", []string{strings.Replace(normed, "rms", "layer", 1), gates}, "[norm plain:6]"},
 		{"transposed weights", []string{"gemm form=nn : a=n b=wq >d=q"}, "[gemm]"},
 		{"seventeen rows", []string{"gemm form=nt : a=y b=wq >d=m"}, "[gemm]"},
-		{"the head", []string{"norm style=rms epsilon=1e-05 : x=x weight=wn >y=x", "gemm form=nt : a=x b=wh >d=l", "argmax : x=l >y=ids"}, "[plain:32 argmax]"},
+		{"the head", []string{"norm style=rms epsilon=1e-05 : x=x weight=wn >y=x", "gemm form=nt : a=x b=wh >d=l", "argmax : x=l >y=ids"}, "[plain:32 pick:0]"},
+		{"the largest of another matrix", []string{"gemm form=nt : a=x b=wh >d=l", "argmax : x=a >y=ids"}, "[plain:32 argmax]"},
 	} {
 		got, _ := newBench(t, sizes).kinds(test.lines)
 		if text := fmt.Sprint(got); text != test.want {
@@ -194,10 +195,10 @@ func TestCapacity(t *testing.T) {
 	t.Parallel()
 	kernels := &Kernels{processors: 132, hopper: true}
 	for _, test := range []struct{ rows, inner, norm, slots int64 }{
-		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 2},
+		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 4096, 1, 2}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 4},
 	} {
 		op := &operation{rows: test.rows, inner: test.inner, norm: driver.Address(test.norm)}
-		if slots, _ := kernels.share([]*operation{op}); slots != test.slots {
+		if slots := kernels.share([]*operation{op}); slots != test.slots {
 			t.Errorf("%+v: %d slots", test, slots)
 		}
 	}
@@ -234,5 +235,19 @@ func TestFuse(t *testing.T) {
 	}
 	if want := []string{"2 of 1 rows", "1 of 2 rows", "kernel 3", "1 of 2 rows"}; !slices.Equal(order, want) {
 		t.Errorf("%q, want %q", order, want)
+	}
+}
+
+// TestDivide: many sequences leave a sequence's positions in one block.
+func TestDivide(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ rows, kv, positions, span, spans int64 }{
+		{1, 8, 256, 512, 1}, {1, 8, 4096, 512, 8}, {16, 8, 640, 1024, 1}, {16, 8, 4096, 4096, 1}, {16, 2, 640, 512, 2}, {16, 2, 4096, 1024, 4}, {5, 8, 640, 512, 2},
+	} {
+		op := &operation{kind: attendKind, rows: test.rows, heads: 4 * test.kv, kv: test.kv, positions: test.positions, span: 512}
+		op.divide()
+		if op.span != test.span || op.spans != test.spans {
+			t.Errorf("%+v: %d spans of %d", test, op.spans, op.span)
+		}
 	}
 }

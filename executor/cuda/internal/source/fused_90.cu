@@ -9,7 +9,7 @@
 
 struct Fused {
     const Op *ops;
-    i64 count, rows, slots, slotBytes; // a slot has rows of x behind those of weights, if any operation's is not staged
+    i64 count, rows, slots;
     unsigned *arrived;
     const int *since; // how many tokens were generated
 };
@@ -18,77 +18,82 @@ struct Fused {
 struct Ring {
     Gate *come, *gone;
     char *data;
-    int slots, slot, bytes;
+    int slots, slot, apart;
     unsigned round;
-    __device__ char *at() const { return data + slot * bytes; }
+    __device__ char *at() const { return data + slot * (ROWS * apart); }
     __device__ void next() {
         if (++slot == slots) slot = 0, round ^= 1;
     }
 };
 
 struct Shared {
-    Gate come[DEEPEST], gone[DEEPEST], full[2], empty[2];
+    Gate come[DEEPEST], gone[DEEPEST], xCome[PIECES], xGone[PIECES], full[2], empty[2];
     Op work[2], finish[2], weights[2], values[2];
     Task<bf16> task;
     float room[MULTIPLY];
 };
 
-// fetchWeights has the rows of every tile come: a lane has one of the two groups.
+// fetchWeights has the rows of every tile come, of both of its groups.
 __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
-    int lane = threadIdx.x % 32, group = lane / 8 % 2;
-    Ops ops{of.ops, of.count, room, lane};
+    bool copies = elected();
+    Ops ops{of.ops, of.count, room, (int)threadIdx.x % 32};
     ops.fetch(0);
     for (int number = 0; number < of.count; number++) {
         const Op &op = ops.get(number, [] { __syncwarp(); });
         if (op.kind > TURNED) continue;
         int inner = (int)op.inner, tiles = (int)op.tiles;
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x) {
-            int place = tile;
-            const Part &part = op.parts[op.kind == GATED ? group : partOf(op, place)];
-            int row = columnOf(op, place, group) + lane % 8;
-            bool there = lane < 16 && row < part.rows;
-            unsigned rows = __popc(__ballot_sync(~0u, there));
-            const bf16 *from = part.weight + row * part.stride;
+            int place = tile, own = partOf(op, place), count[2];
+            const bf16 *from[2];
+            const Part &part = op.parts[own], &other = op.parts[op.kind == GATED ? 1 : own];
+            _Pragma("unroll") for (int j = 0; j < 2; j++) {
+                const Part &of = j ? other : part;
+                int row = columnOf(op, place, j);
+                from[j] = of.weight + row * of.stride, count[j] = max(min((int)of.rows - row, 8), 0);
+            }
+            i64 stride = part.stride, second = other.stride;
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
                 unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
                 ring.gone[ring.slot].await(ring.round ^ 1);
+                if (!copies) continue;
                 Gate &come = ring.come[ring.slot];
-                if (lane == 0) come.expect(rows * bytes);
-                if (there) come.copy(ring.at() + lane * APART, from + at, bytes);
+                come.expect((count[0] + count[1]) * bytes);
+                come.copy<8>(ring.at(), ring.apart, from[0] + at, stride, count[0], bytes);
+                come.copy<8>(ring.at() + 8 * ring.apart, ring.apart, from[1] + at, second, count[1], bytes);
             }
+            __syncwarp();
         }
     }
 }
 
-// fetchValues has the rows of x come that are not staged.
-__device__ void fetchValues(const Fused &of, Op *room, Ring ring) {
-    int lane = threadIdx.x % 32;
-    Ops ops{of.ops, of.count, room, lane};
+// fetchValues has x come if it is not staged.
+__device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
+    bool copies = elected();
+    unsigned turn = 0;
+    Ops ops{of.ops, of.count, room.values, (int)threadIdx.x % 32};
     ops.fetch(0);
+    Grid grid{of.arrived, of.count};
     for (int number = 0; number < of.count; number++) {
         const Op &op = ops.get(number, [] { __syncwarp(); });
-        if (op.kind > TURNED) continue;
-        int inner = (int)op.inner, tiles = (int)op.tiles;
-        if (!op.staged) {
-            if (lane == 0) Grid{of.arrived}.await((unsigned)number);
-            __syncwarp();
-            asm volatile("fence.proxy.async;" ::: "memory"); // what others stored, for copies
-        }
-        unsigned rows = op.staged ? 0 : (unsigned)op.rows;
-        const bf16 *from = op.x + lane * op.xStride;
+        if (op.kind > TURNED || op.staged) continue;
+        int inner = (int)op.inner, tiles = (int)op.tiles, rows = (int)op.rows;
+        if (copies) grid.await((unsigned)number);
+        __syncwarp();
+        asm volatile("fence.proxy.async;" ::: "memory"); // what others stored, for copies
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x)
-            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, turn++) {
                 unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
-                ring.gone[ring.slot].await(ring.round ^ 1);
-                Gate &come = ring.come[ring.slot];
-                if (lane == 0) come.expect(rows * bytes);
-                if (lane < rows) come.copy(ring.at() + (16 + lane) * APART, from + at, bytes);
+                room.xGone[turn % 2].await(turn / 2 % 2 ^ 1);
+                if (!copies) continue;
+                room.xCome[turn % 2].expect(rows * bytes);
+                room.xCome[turn % 2].copy<ROWS>(xs + turn % 2 * rows * APART, APART, op.x + at, op.xStride, rows, bytes);
             }
+        __syncwarp();
     }
 }
 
 // attend is an operation ATTEND, for the warps that multiply. Before ready, keys and
-// values of earlier tokens come to the L2 cache.
+// values of earlier tokens come to the L2 cache, of as many as there is room for.
 template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16> &task, char *room, Ready ready) {
     int groups = (int)op.kv * (((int)op.heads / (int)op.kv + HEADS - 1) / HEADS), rows = (int)op.rows, tiles = (int)op.tiles;
     auto taskOf = [&](int item) {
@@ -101,7 +106,7 @@ template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16
         workersMeet();
         if (!begun) {
             begun = true;
-            int lines = ((int)op.dim + 63) / 64, count = item < tiles ? (task.width - 1) * lines : 0;
+            int lines = ((int)op.dim + 63) / 64, count = item < tiles ? min((task.width - 1) * lines, 1024) : 0;
             for (int i = threadIdx.x; i < count; i += WORKERS) {
                 i64 row = task.row + i / lines, column = task.column + i % lines * 64;
                 asm volatile("prefetch.global.L2 [%0];" ::"l"(task.keys.at(row, column)));
@@ -136,14 +141,55 @@ __device__ void join(const Op &op) {
     }
 }
 
+// pick is an operation PICK, of one warp.
+__device__ void pick(const Op &op) {
+    int lane = threadIdx.x % 32;
+    for (int row = blockIdx.x; row < op.rows; row += gridDim.x) {
+        Best best = Best::none();
+        for (int block = lane; block < gridDim.x; block += 32) {
+            const float *at = op.sums.at(row, 2 * block);
+            float value;
+            int column;
+            asm volatile("ld.global.cg.v2.b32 {%0, %1}, [%2];" : "=f"(value), "=r"(column) : "l"(at) : "memory");
+            best.add(value, column);
+        }
+        best.over(32);
+        if (lane == 0) op.ids[row] = best.column == 0x7fffffff ? 0 : best.column;
+    }
+}
+
+// timesSlot adds what a warp has of a slot: to sums of x's rows below eight and, if it is
+// wide, of the others. Two sums of each are added up later, so that a product waits for
+// the one before the last. Where rows of weights lie in the same banks, the odd ones read
+// the halves of 128 bytes the other way round.
+template <bool WIDE> __device__ inline void timesSlot(float (&sum)[2][2][4], const char *weights, const char *x, int apart, int rows, int left) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4;
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    const char *low = weights + g * weightsApart(WIDE), *high = low + 8 * weightsApart(WIDE);
+    bool odd = !WIDE && g % 2;
+    _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS / 2; u++) {
+        int k = (u * MULTIPLY + warp) * 64 + lane % 4 * 8;
+        uint4 one[2], two[2];
+        _Pragma("unroll") for (int half = 0; half < 2; half++) {
+            int at = k + (odd ? 32 - half * 32 : half * 32);
+            one[half] = at < left ? *(const uint4 *)(low + at * 2) : none, two[half] = at < left ? *(const uint4 *)(high + at * 2) : none;
+        }
+        _Pragma("unroll") for (int half = 0; half < 2; half++) {
+            int at = k + half * 32;
+            uint4 first = odd ? one[1 - half] : one[half], second = odd ? two[1 - half] : two[half];
+            timesWeights(sum[0][half], first, second, at < left && g < rows ? *(const uint4 *)(x + g * apart + at * 2) : none);
+            if (WIDE) timesWeights(sum[1][half], first, second, at < left && g + 8 < rows ? *(const uint4 *)(x + (g + 8) * apart + at * 2) : none);
+        }
+    }
+}
+
 // multiply is for the warps that do.
 __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, float *sums) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    const uint4 none = make_uint4(0, 0, 0, 0);
     Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
     ops.fetch(0);
-    Grid grid{of.arrived};
-    unsigned number = 0;
+    Grid grid{of.arrived, of.count};
+    unsigned number = 0, turn = 0;
     int since = *of.since;
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         workersMeet(); // all have done with the operation before, whose room the next one's next takes
@@ -154,34 +200,37 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
         };
         if (op.kind > TURNED) {
             if (op.kind == ATTEND) attend(op, since, room.task, xs, ready);
-            else ready(), join(op);
+            else if (ready(); op.kind == JOIN) join(op);
+            else if (warp == 0) pick(op);
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             workersMeet();
             if (threadIdx.x == 0) grid.arrive();
             continue;
         }
-        int rows = (int)op.rows, inner = (int)op.inner, apart = stretch(inner);
+        int rows = (int)op.rows, inner = (int)op.inner;
         if (op.staged) stage(op, xs, room.room, ready);
         int tiles = (int)op.tiles;
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
-            float sum[2][4] = {};
+            float sum[2][2][4] = {};
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
-                const char *weights = ring.at(), *low = op.staged ? xs + g * apart + at * 2 : weights + (16 + g) * APART, *high = low + 8 * (op.staged ? apart : APART);
+                const char *x = op.staged ? xs + at * 2 : xs + turn % 2 * rows * APART;
+                int apart = op.staged ? stretch(inner) : APART;
                 ring.come[ring.slot].await(ring.round);
-                _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS; u++) {
-                    int k = (u * MULTIPLY + warp) * 32 + t * 8;
-                    bool within = at + k < inner;
-                    uint4 one = within && g < rows ? *(const uint4 *)(low + k * 2) : none, two = within && g + 8 < rows ? *(const uint4 *)(high + k * 2) : none;
-                    _Pragma("unroll") for (int j = 0; j < 2; j++) timesWeights(sum[j], one, two, within ? *(const uint4 *)(weights + (j * 8 + g) * APART + k * 2) : none);
-                }
+                if (!op.staged) room.xCome[turn % 2].await(turn / 2 % 2);
+                if (rows > 8) timesSlot<true>(sum, ring.at(), x, apart, rows, inner - at);
+                else timesSlot<false>(sum, ring.at(), x, apart, rows, inner - at);
                 __syncwarp();
                 if (lane == 0) ring.gone[ring.slot].arrive();
+                if (op.staged) continue;
+                if (lane == 0) room.xGone[turn % 2].arrive();
+                turn++;
             }
             room.empty[number % 2].await(number / 2 % 2 ^ 1);
             float *to = sums + (number % 2 * MULTIPLY + warp) * 16 * rows;
-            _Pragma("unroll") for (int j = 0; j < 2; j++)
+            _Pragma("unroll") for (int half = 0; half < 2; half++)
                 _Pragma("unroll") for (int i = 0; i < 4; i++) {
-                    int row = g + i / 2 * 8;
-                    if (row < rows) to[(j * rows + row) * 8 + 2 * t + i % 2] = sum[j][i];
+                    int row = half * 8 + 2 * t + i % 2;
+                    if (row < rows) to[(i / 2 * rows + row) * 8 + g] = sum[half][0][i] + sum[half][1][i];
                 }
             __syncwarp();
             if (lane == 0) room.full[number % 2].arrive();
@@ -210,14 +259,14 @@ __device__ inline More moreOf(const Op &op, int number, i64 row, int first, int 
     return more;
 }
 
-// put finishes a column of each group.
-__device__ inline void put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
+// put finishes a column of each group, and returns what PLAIN stores.
+__device__ inline float2 put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
     const Part &part = op.parts[number];
     bf16 *to = part.to + row * part.apart;
     one = rounded<bf16>(one + more.bias[0]), two = rounded<bf16>(two + more.bias[1]);
     if (op.kind == GATED) {
         if (first < part.rows) to[first] = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
-        return;
+        return {};
     }
     if (op.kind == PLAIN) {
         if (op.add) one += more.add[0], two += more.add[1];
@@ -229,8 +278,10 @@ __device__ inline void put(const Op &op, int number, i64 row, int first, int sec
         }
         if (number > 0) to = part.to + (row * op.positions + position % (int)op.positions) * part.apart;
     }
+    one = rounded<bf16>(one), two = rounded<bf16>(two);
     if (first < part.rows) to[first] = narrow<bf16>(one);
     if (second < part.rows) to[second] = narrow<bf16>(two);
+    return {one, two};
 }
 
 // finish adds up what the warps have made of a tile, and puts it where it goes.
@@ -238,7 +289,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
     int lane = threadIdx.x % 32, since = *of.since;
     Ops ops{of.ops, of.count, room.finish, lane};
     ops.fetch(0);
-    Grid grid{of.arrived};
+    Grid grid{of.arrived, of.count};
     unsigned number = 0;
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         const Op &op = ops.get(done, [] { __syncwarp(); });
@@ -246,41 +297,56 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
         if (lane == 0) grid.await(done);
         __syncwarp();
         int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
+        Best best[ROWS / 4];
+        _Pragma("unroll") for (auto &one : best) one = Best::none();
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
             int place = tile, which = partOf(op, place), first = columnOf(op, place, 0) + lane % 8, second = columnOf(op, place, 1) + lane % 8;
-            More more = {};
-            if (lane < rows * 8) more = moreOf(op, which, lane / 8, first, second);
+            More more[ROWS / 4] = {};
+            _Pragma("unroll") for (int i = 0; i < ROWS / 4; i++) if (i * 4 + lane / 8 < rows) more[i] = moreOf(op, which, i * 4 + lane / 8, first, second);
             room.full[number % 2].await(number / 2 % 2);
-            const float *made = sums + number % 2 * MULTIPLY * 16 * rows;
-            _Pragma("unroll 1") for (int own = lane; own < rows * 8; own += 32) {
+            const float *from = sums + number % 2 * MULTIPLY * 16 * rows + lane;
+            _Pragma("unroll") for (int i = 0; i < ROWS / 4; i++, from += 32) {
+                if (i * 4 + lane / 8 >= rows) break;
                 float one = 0, two = 0;
-                _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += made[other * 16 * rows + own], two += made[(other * 2 + 1) * 8 * rows + own];
-                if (own >= 32) more = moreOf(op, which, own / 8, first, second);
-                put(op, which, own / 8, first, second, one, two, more, position);
+                _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += from[other * 16 * rows], two += from[(other * 2 + 1) * 8 * rows];
+                float2 made = put(op, which, i * 4 + lane / 8, first, second, one, two, more[i], position);
+                if (!op.sums.data) continue;
+                if (first < op.parts[0].rows && made.x > best[i].value) best[i] = {made.x, first};
+                if (second < op.parts[0].rows && made.y > best[i].value) best[i] = {made.y, second};
             }
             __syncwarp();
             if (lane == 0) room.empty[number % 2].arrive();
         }
+        if (op.sums.data)
+            _Pragma("unroll") for (int i = 0; i < ROWS / 4; i++) {
+                best[i].over(8);
+                if (lane % 8 == 0 && i * 4 + lane / 8 < rows) *(float2 *)op.sums.at(i * 4 + lane / 8, 2 * blockIdx.x) = {best[i].value, __int_as_float(best[i].column)};
+            }
         __syncwarp();
         if (lane == 0) grid.arrive();
     }
+    if (blockIdx.x > 0 || lane > 0) return;
+    grid.await(max((unsigned)of.count - 1, 1u)); // then all blocks have read the launch's number
+    of.arrived[1] = grid.launch + 1;
 }
 
 extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_constant__ Fused of) {
-    extern __shared__ uint4 data[];
-    __shared__ __align__(16) Shared room;
-    char *xs = (char *)data + of.slots * of.slotBytes;
+    extern __shared__ __align__(128) uint4 data[];
+    __shared__ __align__(128) Shared room;
+    int apart = weightsApart(of.rows > 8);
+    char *xs = (char *)data + of.slots * ROWS * apart;
     int warp = threadIdx.x / 32;
-    if (threadIdx.x < of.slots) room.come[threadIdx.x].init(2), room.gone[threadIdx.x].init(MULTIPLY);
+    if (threadIdx.x < of.slots) room.come[threadIdx.x].init(1), room.gone[threadIdx.x].init(MULTIPLY);
+    if (threadIdx.x < PIECES) room.xCome[threadIdx.x].init(1), room.xGone[threadIdx.x].init(MULTIPLY);
     if (threadIdx.x < 2) room.full[threadIdx.x].init(MULTIPLY), room.empty[threadIdx.x].init(1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     __syncthreads();
-    Ring ring{room.come, room.gone, (char *)data, (int)of.slots, 0, (int)of.slotBytes, 0};
     float *sums = (float *)xs;
     xs += 2 * MULTIPLY * 16 * of.rows * 4;
+    Ring ring{room.come, room.gone, (char *)data, (int)of.slots, 0, apart, 0};
     if (warp < MULTIPLY) multiply(of, room, ring, xs, sums);
     else if (warp == WEIGHTS) fetchWeights(of, room.weights, ring);
-    else if (warp == VALUES) fetchValues(of, room.values, ring);
+    else if (warp == VALUES) fetchValues(of, room, xs);
     else finish(of, room, sums);
 }
 

@@ -24,25 +24,21 @@ __device__ inline uint4 normed(uint4 four, uint4 by, float inverse, bool gemma) 
 // stage is for the warps that multiply. ready is called before x is read. It takes the
 // stretch of one more row than there are, for the norm's weights.
 template <class Ready> __device__ void stage(const Op &op, char *xs, float *room, Ready ready) {
-    const int AHEAD = 4; // reads of x at a time
     int apart = stretch(op.inner), each = (int)(op.inner / 8), lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = (int)op.rows;
-    auto put = [&](int row, int at, uint4 four) { *(uint4 *)(xs + row * apart + at * 16) = four; };
+    auto place = [&](int row, int at) { return (uint4 *)(xs + row * apart + at * 16); };
     const uint4 *weight = (const uint4 *)op.norm;
     // A row is of one warp, or if there is only one, of all. The norm's weights wait
     // behind the rows.
     bool alone = rows == 1;
-    int first = alone ? threadIdx.x : lane, by = alone ? WORKERS : 32;
-    char *factors = xs + rows * apart;
-    if (op.norm) for (int at = threadIdx.x; at < each; at += WORKERS) *(uint4 *)(factors + at * 16) = weight[at];
+    int first = alone ? threadIdx.x : lane, by = alone ? WORKERS : 32, begin = alone ? 0 : warp;
+    if (op.norm) for (int at = threadIdx.x; at < each; at += WORKERS) *place(rows, at) = weight[at];
     ready();
-    _Pragma("unroll 1") for (int row = alone ? 0 : warp; row < rows; row += MULTIPLY) {
+    _Pragma("unroll 1") for (int row = begin; row < rows; row += MULTIPLY)
+        _Pragma("unroll 4") for (int at = first; at < each; at += by) copyLater(place(row, at), op.x + row * op.xStride + at * 8);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    _Pragma("unroll 1") for (int row = begin; row < rows && op.norm; row += MULTIPLY) { // a thread reads what it has copied
         float sum = 0;
-        _Pragma("unroll 1") for (int base = first; base < each; base += AHEAD * by) {
-            uint4 four[AHEAD];
-            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) four[i] = fresh(op.x + row * op.xStride + (base + i * by) * 8);
-            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) sum += squares(four[i]), put(row, base + i * by, four[i]);
-        }
-        if (!op.norm) continue;
+        _Pragma("unroll 4") for (int at = first; at < each; at += by) sum += squares(*place(row, at));
         sum = warpSum(sum);
         if (alone) {
             if (lane == 0) room[warp] = sum;
@@ -51,8 +47,8 @@ template <class Ready> __device__ void stage(const Op &op, char *xs, float *room
             _Pragma("unroll") for (int i = 0; i < MULTIPLY; i++) sum += room[i];
         }
         float inverse = inverseRoot<bf16>(sum / (float)op.inner + (float)op.epsilon);
-        _Pragma("unroll 2") for (int at = first; at < each; at += by)
-            put(row, at, normed(*(const uint4 *)(xs + row * apart + at * 16), *(const uint4 *)(factors + at * 16), inverse, op.gemma));
+        _Pragma("unroll 4") for (int at = first; at < each; at += by) *place(row, at) = normed(*place(row, at), *place(rows, at), inverse, op.gemma);
     }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // the next x here may come by copies
     workersMeet();
 }

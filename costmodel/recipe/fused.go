@@ -1,0 +1,75 @@
+package recipe
+
+import (
+	"strconv"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// What the CUDA backend's kernel of decode steps takes (executor/cuda/internal/kernel): so many rows,
+// and so many tasks of attention before a sequence's positions stay in one block.
+const (
+	fusedRows  = 16
+	fusedTasks = 128
+)
+
+// countFused counts the kernels of a decode pass that the CUDA backend runs as operations of one
+// kernel, and these operations.
+func (writer *writer) countFused() {
+	routine := &writer.code.Decode
+	if writer.dtype != modelgraph.BF16 || writer.sequences > fusedRows {
+		return
+	}
+	for at := 0; at < len(routine.Kernels); {
+		operations, kernels := writer.fused(routine.Kernels[at:])
+		routine.Work.Operations += float64(operations)
+		routine.Work.Fused += float64(kernels)
+		at += max(1, kernels)
+	}
+	routine.Work.Rows = float64(writer.sequences)
+}
+
+// fused returns the operations that the next kernels are, and how many kernels these are.
+func (writer *writer) fused(next []Kernel) (operations, kernels int) {
+	name := func(at int) string {
+		if at < len(next) {
+			return next[at].Name
+		}
+		return ""
+	}
+	at, products := 0, 0
+	groups, _ := strconv.ParseInt(next[0].Dim("kv"), 10, 64) //nolint:errcheck // others than attention have none
+	if name(0) == "norm" && next[0].Dim("style") != "layer" {
+		at = 1
+	}
+	for products < 3 && name(at+products) == "gemm" && next[at+products].operand("a") == next[at].operand("a") {
+		products++
+	}
+	switch at += products; {
+	case name(0) == "attention_decode" && name(1) != "attention_join":
+		return 1, 1
+	case name(0) == "attention_decode" && writer.sequences*groups > fusedTasks/2:
+		return 1, 2
+	case name(0) == "attention_decode":
+		return 2, 2
+	case products == 0:
+		return 0, 0
+	case products == 3 && name(at) == "rope" && name(at+1) == "cache":
+		return 1, at + 2
+	case name(at) == "gate":
+		return 1, at + 1
+	case products == 1 && name(at) == "argmax":
+		return 2, at + 1
+	}
+	return 1, at
+}
+
+// operand returns the first operand of a role, as text would have it: two that are equal are one part.
+func (kernel *Kernel) operand(role string) Operand {
+	for _, operand := range kernel.Operands {
+		if operand.Role == role {
+			return operand
+		}
+	}
+	return Operand{}
+}

@@ -1,0 +1,68 @@
+package weights
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// diskBlock is what direct reads are multiples of, in the file and in memory: a page, and no less than a block of most disks.
+const diskBlock = 4096
+
+// openDirect opens the file for reads that bypass the page cache. It is the same file, whatever has
+// its name now. Without a file system for such reads, or a kernel that reports what the page cache
+// has (Linux 6.5), the file is read through the cache.
+func (file *openFile) openDirect(disk *disk) {
+	if _, known := file.cached(0, diskBlock); !known || file.direct != nil {
+		return
+	}
+	direct, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", file.handle.Fd()), os.O_RDONLY|unix.O_DIRECT, 0)
+	if err == nil {
+		file.direct, file.disk = direct, disk
+	}
+}
+
+// cached reports whether the page cache has all pages of a part of the file.
+func (file *openFile) cached(at, bytes int64) (all, known bool) {
+	var stat unix.Cachestat_t
+	err := unix.Cachestat(uint(file.handle.Fd()), &unix.CachestatRange{Off: uint64(at), Len: uint64(bytes)}, &stat, 0)
+	pages := (at+bytes+diskBlock-1)/diskBlock - at/diskBlock
+	return int64(stat.Cache)*int64(os.Getpagesize()/diskBlock) >= pages, err == nil
+}
+
+// readAt is like [os.File.ReadAt]. What the page cache has not it reads from the disk.
+func (file *openFile) readAt(raw []byte, at int64) (int, error) {
+	if file.direct == nil {
+		return file.handle.ReadAt(raw, at)
+	}
+	if all, _ := file.cached(at, int64(len(raw))); all {
+		return file.handle.ReadAt(raw, at)
+	}
+	begin := time.Now()
+	skip := at % diskBlock
+	buffer, _ := blocks.Get().(*[]byte)
+	defer blocks.Put(buffer)
+	size := (skip + int64(len(raw)) + diskBlock - 1) / diskBlock * diskBlock
+	if int64(len(*buffer)) < size+diskBlock {
+		*buffer = make([]byte, size+diskBlock)
+	}
+	aligned := (*buffer)[-uintptr(unsafe.Pointer(unsafe.SliceData(*buffer)))%diskBlock:][:size]
+	count, err := file.direct.ReadAt(aligned, at-skip)
+	if errors.Is(err, unix.EINVAL) { // a disk with larger blocks
+		return file.handle.ReadAt(raw, at)
+	}
+	count = copy(raw, aligned[min(int(skip), count):count])
+	if count == len(raw) {
+		err = nil
+	}
+	file.disk.read(int64(count), begin)
+	return count, err
+}
+
+// blocks are buffers of direct reads.
+var blocks = sync.Pool{New: func() any { return new([]byte) }}
