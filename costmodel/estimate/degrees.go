@@ -209,10 +209,12 @@ func checkOpen(workload *costmodel.Workload) error {
 	switch {
 	case workload.Runtime == costmodel.Devmap && !openGrid(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil // blocks are chosen one by one
+	case workload.Runtime == value.Torch && !openGrid(workload) && workload.Strategy.Traits().Replicated && workload.Mode == costmodel.Train:
+		return nil
 	case equalStages(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil
 	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:
-		return refuse(field, was, "it is chosen for each stage of a pipeline (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
+		return refuse(field, was, "it is chosen for a pipeline's stages (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
 	case workload.Mode != costmodel.Train:
 		return refuse(field, was, "what is chosen for each stage is chosen for training (%v has stages that keep activations and replicas that reduce)", costmodel.Set("mode", costmodel.Train))
 	case workload.Schedule == costmodel.Interleaved:
