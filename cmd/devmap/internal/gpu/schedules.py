@@ -76,6 +76,8 @@ def schedules(shared, figures):
             same = next((kind for kind in ran if plans[kind].runs == plan.runs), None)
             ran[plan.kind] = ran[same] if same else once(shared, engine, plan, count)
             judged(figures, plans, ran, plan.kind, same)
+            if plan.kind != FIRST and not same and "topology" in ran[FIRST].report:
+                timed(figures, engine, plan, ran)
         if plan.kind == PEERS[-1]:
             peers(shared, figures, engine, plans, ran)
     losses = {json.dumps([step["loss"] for step in run.report["steps"]]) for run in ran.values()}
@@ -106,6 +108,16 @@ def judged(figures, plans, ran, kind, same):
     parts = ("forward", "backward", "update", "wait")
     said = (f"GPU {device['device']}: " + " ".join(f"{part} {1e3 * device[part + '_seconds']:.1f}" for part in parts) for device in run.report["steps"][-1]["devices"])
     figures.told(NAME, f"{run.name}: parts of the last step, ms", "", "; ".join(said))
+
+
+def timed(figures, engine, plan, ran):
+    """The step again, by the seconds of forwards, backwards and updates that 1F1B's run measured."""
+    path = engine.place("timed.json")
+    with open(path, "w") as file:
+        json.dump(plan.plan | {"topology": ran[FIRST].report["topology"]}, file)
+    seconds, run = engine.simulated(path)["step_seconds"], ran[plan.kind]
+    note = f"{1e3 * seconds:.1f} ms"
+    figures.within(NAME, f"{run.name}: predicted by 1F1B's measured times / measured − 1", abs(seconds / run.seconds - 1), SIMULATED, note)
 
 
 def peers(shared, figures, engine, plans, ran):
