@@ -20,7 +20,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
-// torchRow is what releases of torch said of a file: all the same.
+// torchRow is what releases of torch found in a file. They all agree.
 type torchRow struct {
 	File   string
 	SHA256 string
@@ -64,7 +64,7 @@ func judgedPlans() map[string]*devicemap.Plan {
 
 // TestTorchJudged: torch 2.11 to 2.15 take every file that devmap writes, put each stage on the
 // planned rank and find no deadlock. torch 2.15 counts as many micro-batches alive as devmap. A
-// change of a file needs torch's word again: with DEVMAP_SCHEDULES=FOLDER the test writes the
+// change of a file must be judged by torch again: with DEVMAP_SCHEDULES=FOLDER the test writes the
 // files, and dump.py judge FOLDER testdata/torch-judged.jsonl reads them.
 func TestTorchJudged(t *testing.T) {
 	rows := map[string]torchRow{}
@@ -95,7 +95,7 @@ func TestTorchJudged(t *testing.T) {
 		sum := sha256.Sum256(text.Bytes())
 		want := torchRow{
 			File: name, SHA256: hex.EncodeToString(sum[:]), Torch: []string{"2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"},
-			Ranks: ranksIn(plan), Steps: rows[name].Steps, Alive: kept(plan),
+			Ranks: ranksIn(plan), Steps: rows[name].Steps, Alive: mostAlive(plan),
 		}
 		if diff := cmp.Diff(want, rows[name]); diff != "" {
 			t.Errorf("%s (-devmap's +torch's):\n%s", name, diff)
@@ -113,9 +113,9 @@ func ranksIn(plan *devicemap.Plan) (ranks []int) {
 	return ranks
 }
 
-// kept counts the micro-batches of all stages that each rank keeps at once, from the forward to the
+// mostAlive counts the micro-batches of all stages that each rank keeps at once, from the forward to the
 // gradients of the weights.
-func kept(plan *devicemap.Plan) (most []int64) {
+func mostAlive(plan *devicemap.Plan) (most []int64) {
 	ranks := ranksIn(plan)
 	count := int64(slices.Max(ranks)) + 1
 	schedule := costmodel.NewSchedule(&plan.Workload, count, int64(len(ranks))/count)
