@@ -152,10 +152,12 @@ func solveRecomputed(ctx context.Context, problem *Problem, settings Settings) (
 			}
 			again[at] = true
 		}
-		one, err := *problem, error(nil)
-		if one.Costs, err = tables(problem.Costs.Workload.Schedule, again); err != nil {
+		table, err := tables(problem.Costs.Workload.Schedule, again)
+		if err != nil {
 			return nil, err
 		}
+		one := *problem
+		one.Costs = table
 		return Solve(ctx, one, settings)
 	}
 	none, failed := with(0, false)

@@ -207,20 +207,26 @@ func checkOpen(workload *costmodel.Workload) error {
 	}
 	field, was := openField(workload)
 	switch {
-	case workload.Runtime == costmodel.Devmap && !openGrid(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
-		return nil // blocks are chosen one by one
-	case workload.Runtime == value.Torch && !openGrid(workload) && workload.Strategy.Traits().Replicated && workload.Mode == costmodel.Train:
+	case byBlock(workload):
 		return nil
 	case equalStages(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil
 	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:
-		return refuse(field, was, "it is chosen for a pipeline's stages (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
+		return refuse(field, was, "it is chosen for each stage of a pipeline (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
 	case workload.Mode != costmodel.Train:
 		return refuse(field, was, "what is chosen for each stage is chosen for training (%v has stages that keep activations and replicas that reduce)", costmodel.Set("mode", costmodel.Train))
 	case workload.Schedule == costmodel.Interleaved:
 		return refuse(field, was, "interleaved GPUs have several stages each, of one form (%v and %v work)", costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
 	}
 	return nil
+}
+
+// byBlock reports a training whose recomputed blocks are chosen one by one: devmap's pipelines, and
+// torch's replicas.
+func byBlock(workload *costmodel.Workload) bool {
+	traits := workload.Strategy.Traits()
+	one := workload.Runtime == costmodel.Devmap && traits.Staged || workload.Runtime == value.Torch && traits.Replicated
+	return one && !openGrid(workload) && workload.Mode == costmodel.Train
 }
 
 // openField returns the first field that is open, and its value.
