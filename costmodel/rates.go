@@ -48,6 +48,13 @@ type Rates struct {
 	// DiskBytesPerSecond from its disk: weights that were offloaded.
 	CPUBytesPerSecond  float64 `json:"cpu_bytes_per_second,omitzero"`
 	DiskBytesPerSecond float64 `json:"disk_bytes_per_second,omitzero"`
+	// The ratios are measured seconds of a run of devmap's engine over those by the rates above: of
+	// forwards, of backwards or their part to the gradient of the input, of the gradients of weights,
+	// and of the optimizer's step.
+	ForwardRatio  float64 `json:"forward_ratio,omitzero"`
+	BackwardRatio float64 `json:"backward_ratio,omitzero"`
+	WeightsRatio  float64 `json:"weights_ratio,omitzero"`
+	UpdateRatio   float64 `json:"update_ratio,omitzero"`
 }
 
 // check names the first rate that cannot be one, as a topology file has it.
@@ -72,6 +79,7 @@ func (rates *Rates) all() []*float64 {
 		&rates.KernelSeconds, &rates.OperationSeconds, &rates.RowSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
 		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.OverlappedBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
 		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond,
+		&rates.ForwardRatio, &rates.BackwardRatio, &rates.WeightsRatio, &rates.UpdateRatio,
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 // topologyVersion is the format of a topology file.
 const topologyVersion = "devmap.topology/v1"
 
+// reportVersion is the format of a run's report, whose topology has the measured times.
+const reportVersion = "devmap.report/v1"
+
 type fileTopology struct {
 	FormatVersion string       `json:"format_version"`
 	Devices       []fileDevice `json:"devices"`
@@ -62,11 +65,19 @@ func (device *fileDevice) over(dev Device) Device {
 	return dev
 }
 
-// ParseTopology reads a devmap.topology/v1 file; errors name file. base returns a GPU's constants
+// ParseTopology reads a devmap.topology/v1 file, or the topology of a devmap.report/v1 file; errors name file. base returns a GPU's constants
 // by name, for fields that the file leaves out; without a capacity if the name is unknown.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology
-	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {
+	var run struct {
+		FormatVersion string       `json:"format_version"`
+		Topology      fileTopology `json:"topology"`
+	}
+	if err := modelgraph.DecodeJSON(file, data, &run, false); err == nil && run.FormatVersion == reportVersion {
+		if ft = run.Topology; ft.FormatVersion == "" {
+			return nil, &modelgraph.SyntaxError{File: file, Place: "topology", Msg: "missing: the run measured no times (three training steps or more on GPUs do)"}
+		}
+	} else if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {
 		return nil, err
 	}
 	if ft.FormatVersion != topologyVersion {

@@ -1,6 +1,7 @@
 package costmodel_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -76,7 +77,26 @@ func TestTopologyRefuses(t *testing.T) {
 }
 
 // FuzzTopology: any input is refused in one line, or is a topology that survives writing.
+// The report of a run has the topology of its plan, with measured ratios.
+func TestParseReport(t *testing.T) {
+	const report = `{"format_version": "devmap.report/v1", "backend": "cuda", "topology": %s}`
+	const measured = `{"format_version": "devmap.topology/v1", "devices": [{"name": "known", "capacity_bytes": 1000, "forward_ratio": 1.2}]}`
+	got, err := costmodel.ParseTopology("run.json", []byte(fmt.Sprintf(report, measured)), base)
+	if err != nil || len(got.Devices) != 1 || got.Devices[0].ForwardRatio != 1.2 || got.Devices[0].FLOPS != 1e12 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		`{"format_version": "devmap.report/v1"}`: `run.json: topology: missing: the run measured no times (three training steps or more on GPUs do)`,
+		fmt.Sprintf(report, `{"format_version": "devmap.topology/v1", "devices": [{"name": "known", "capacity_bytes": 1000, "forward_ratio": -1}]}`): `run.json: devices[0]: forward_ratio: -1 is not between 0 and 1e21`,
+	} {
+		if _, err := costmodel.ParseTopology("run.json", []byte(text), base); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func FuzzTopology(f *testing.F) {
+	f.Add([]byte(`{"format_version": "devmap.report/v1", "topology": {"format_version": "devmap.topology/v1", "devices": [{"name": "known", "weights_ratio": 2}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		topo, err := costmodel.ParseTopology("t.json", data, base)
 		if err != nil {

@@ -15,11 +15,22 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// scheduled reports a pipeline whose order of passes is open.
-func scheduled(table *costmodel.Table) bool {
-	workload := &table.Workload
-	return workload.Schedule == costmodel.AutoSchedule || workload.Recompute == recomputeAuto && workload.Runtime == costmodel.Devmap
+// scheduled reports a pipeline whose order of passes is open, or whose recomputed blocks are, where
+// they are chosen one by one. Under torch the shortest step chooses them so for stages of one GPU.
+func scheduled(problem *Problem) bool {
+	workload := &problem.Costs.Workload
+	switch {
+	case workload.Schedule == costmodel.AutoSchedule:
+		return true
+	case workload.Recompute != recomputeAuto || !workload.Strategy.Traits().Staged:
+		return false
+	}
+	single := workload.DP == 0 && workload.TP == 0 && workload.CP == 0 && !workload.Uniform
+	return workload.Runtime == costmodel.Devmap || workload.Runtime == torch && single && problem.Objective == Time
 }
+
+// torch is the engine whose stages recompute all blocks, none or a list.
+const torch = "torch"
 
 // solveSchedule finds the shortest step that fits. It chooses the order of a pipeline's passes, its
 // cuts and the blocks that it recomputes, as far as the workload leaves them open.
@@ -102,11 +113,7 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 		kinds, out.Own = slices.Clone(costmodel.ScheduleKinds()), true
 	}
 	if open.Recompute == recomputeAuto {
-		for unit := range problem.Graph.Units {
-			if len(problem.Graph.Units[unit].Exec) > 1 {
-				out.Blocks = append(out.Blocks, unit)
-			}
-		}
+		out.Blocks = blocksOf(problem.Graph)
 	}
 	out.Table = tablesOf(problem, len(out.Blocks) > 0)
 	out.Start = func(table *costmodel.Table) devicemap.Map {
@@ -117,6 +124,9 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 			return nil
 		}
 		return sol.Map
+	}
+	if open.Runtime == torch {
+		out.Stages = func() (devicemap.Map, []bool) { return allOrNothing(ctx, problem, out.Blocks, each) }
 	}
 	var refused error
 	for _, kind := range kinds {
@@ -138,6 +148,27 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 		return nil, refused
 	}
 	return out, nil
+}
+
+// allOrNothing returns the best map of stages that recompute all of their blocks or none, and these
+// blocks.
+func allOrNothing(ctx context.Context, problem *Problem, blocks []int, limit time.Duration) (devicemap.Map, []bool) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	in, err := problem.resolve()
+	if err != nil {
+		return nil, nil
+	}
+	found, err := (&solveCall{Problem: problem, limits: instance.Limits{Effort: limit}}).solveDegrees(ctx, in)
+	if err != nil {
+		return nil, nil
+	}
+	again := make([]bool, len(blocks))
+	for i, unit := range blocks {
+		stage := int(found.Map[unit])
+		again[i] = stage < len(found.Costs.Stages) && found.Costs.Stages[stage].Workload.Recompute == costmodel.RecomputeFull
+	}
+	return found.Map, again
 }
 
 // tablesOf returns a function that makes the costs of a schedule, and keeps them. If blocks are to

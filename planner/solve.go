@@ -23,8 +23,11 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	case problem.Diffusion != nil:
 		return problem.solveDiffusion()
 	}
-	if scheduled(problem.Costs) {
+	switch {
+	case scheduled(&problem):
 		return solveSchedule(ctx, &problem, settings)
+	case replicated(&problem):
+		return solveRecomputed(ctx, &problem, settings)
 	}
 	if err := sameGPUs(&problem.Costs.Workload, problem.Topology); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type compiled struct {
 	gpus      map[int32]string // by device: the GPU that was measured
 	imbalance float64
 	seconds   *float64
+	topology  *costmodel.Topology
 	shared    []string // notes on devices that share a GPU
 }
 
@@ -81,8 +82,8 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 		return nil, err
 	}
 	result := &compiled{
-		Job:     executor.Job{Graph: graph, Workload: &table.Workload, Recipe: kernels, Program: made},
-		placed:  report.Map,
+		Job:    executor.Job{Graph: graph, Workload: &table.Workload, Recipe: kernels, Program: made},
+		placed: report.Map, topology: &plan.Topology,
 		gpus:    measuredOn(&plan.Topology),
 		devices: report.Devices, imbalance: report.Imbalance, seconds: devicemap.StepSeconds(table, &plan.Topology, report.Map),
 	}

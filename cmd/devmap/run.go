@@ -168,7 +168,7 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 // prediction returns the plan's prediction of the turn.
 func (turn *turn) prediction() *report.Prediction {
 	prediction := &report.Prediction{
-		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),
+		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Topology: turn.job.topology, Woken: turn.woken(),
 	}
 	if turn.of > 1 {
 		prediction.Cycle, prediction.Of = turn.cycle, turn.of

@@ -207,8 +207,8 @@ func checkOpen(workload *costmodel.Workload) error {
 	}
 	field, was := openField(workload)
 	switch {
-	case workload.Runtime == costmodel.Devmap && !openGrid(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
-		return nil // blocks are chosen one by one
+	case byBlock(workload):
+		return nil
 	case equalStages(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil
 	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:
@@ -219,6 +219,14 @@ func checkOpen(workload *costmodel.Workload) error {
 		return refuse(field, was, "interleaved GPUs have several stages each, of one form (%v and %v work)", costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
 	}
 	return nil
+}
+
+// byBlock reports a training whose recomputed blocks are chosen one by one: devmap's pipelines, and
+// torch's replicas.
+func byBlock(workload *costmodel.Workload) bool {
+	traits := workload.Strategy.Traits()
+	one := workload.Runtime == costmodel.Devmap && traits.Staged || workload.Runtime == value.Torch && traits.Replicated
+	return one && !openGrid(workload) && workload.Mode == costmodel.Train
 }
 
 // openField returns the first field that is open, and its value.

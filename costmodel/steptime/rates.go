@@ -42,6 +42,27 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 	return &own
 }
 
+// engineSeconds are a unit's times in devmap's engine: by its rates, and as a run measured them.
+type engineSeconds struct{ forward, token, recompute, backward, learn, update float64 }
+
+// engineOf returns them for a device of [onOwn].
+func engineOf(on *costmodel.Device, work *costmodel.Work, workload *costmodel.Workload) engineSeconds {
+	precision := workload.Precision
+	out := engineSeconds{forward: passSeconds(on, work.Forward, precision) * cmp.Or(on.ForwardRatio, 1), token: passSeconds(on, work.Token, precision)}
+	if workload.Mode == costmodel.Train {
+		back := cmp.Or(on.BackwardRatio, 1)
+		out.recompute, out.backward = passSeconds(on, work.Recompute, precision)*back, passSeconds(on, work.Backward, precision)*back
+		out.learn = passSeconds(on, work.Learn, precision) * cmp.Or(on.WeightsRatio, back)
+		out.update = engineUpdate(on, work.Update, precision)
+	}
+	return out
+}
+
+// engineUpdate is the time of the engine's optimizer for so many bytes.
+func engineUpdate(on *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
+	return updateSeconds(on, bytes, precision) * cmp.Or(on.UpdateRatio, 1)
+}
+
 // updateSeconds is the time of the optimizer's kernels that read and write so many bytes.
 func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
 	rate := device.UpdateBytesPerSecond

@@ -95,14 +95,11 @@ func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 }
 
 func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
-	work, precision := &ticks.table.Units[unit].Work, ticks.table.Workload.Precision
-	out := UnitTicks{Forward: ticks.of(passSeconds(on, work.Forward, precision)), Token: ticks.of(passSeconds(on, work.Token, precision))}
-	if ticks.table.Workload.Mode == costmodel.Train {
-		out.Recompute, out.Backward = ticks.of(passSeconds(on, work.Recompute, precision)), ticks.of(passSeconds(on, work.Backward, precision))
-		out.Learn = ticks.of(passSeconds(on, work.Learn, precision))
-		out.update = ticks.of(updateSeconds(on, work.Update, precision))
+	took := engineOf(on, &ticks.table.Units[unit].Work, &ticks.table.Workload)
+	return UnitTicks{
+		Forward: ticks.of(took.forward), Token: ticks.of(took.token), Recompute: ticks.of(took.recompute),
+		Backward: ticks.of(took.backward), Learn: ticks.of(took.learn), update: ticks.of(took.update),
 	}
-	return out
 }
 
 // Message is how long a message occupies its stream, and its further latency.
@@ -124,7 +121,7 @@ func (ticks *Ticks) Update(place []int, unit int) int64 {
 	total := ticks.Unit(unit, device).update
 	for _, tie := range ticks.table.Units[unit].Regions.Tied {
 		if ticks.copies(place, unit, &tie) {
-			total += ticks.of(updateSeconds(onOwn(&ticks.topo.Devices[device]), copyBytes(&tie), ticks.table.Workload.Precision))
+			total += ticks.of(engineUpdate(onOwn(&ticks.topo.Devices[device]), copyBytes(&tie), ticks.table.Workload.Precision))
 		}
 	}
 	return total

@@ -47,15 +47,12 @@ func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) Un
 
 // planned are the seconds of a unit that no host issues.
 func planned(on *costmodel.Device, work *costmodel.Work, workload *costmodel.Workload) UnitSeconds {
-	precision := workload.Precision
-	out := UnitSeconds{Forward: picoseconds(passSeconds(on, work.Forward, precision)), Token: picoseconds(passSeconds(on, work.Token, precision))}
-	if workload.Mode == costmodel.Train {
-		out.Backward = picoseconds(passSeconds(on, work.Recompute, precision)) + picoseconds(passSeconds(on, work.Backward, precision))
-		out.Learn = picoseconds(passSeconds(on, work.Learn, precision))
-		out.Backward += out.Learn
-		out.Update = picoseconds(updateSeconds(on, work.Update, precision))
+	took := engineOf(on, work, workload)
+	learn := picoseconds(took.learn)
+	return UnitSeconds{
+		Forward: picoseconds(took.forward), Token: picoseconds(took.token), Learn: learn,
+		Backward: picoseconds(took.recompute) + picoseconds(took.backward) + learn, Update: picoseconds(took.update),
 	}
-	return out
 }
 
 // picoseconds is a time rounded to a whole number of them.

@@ -30,7 +30,7 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 		job, err := Compiled(family, wanted, devices, runs)
 		jobs[name], all = job, append(all, err)
 	}
-	for _, schedule := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
+	for _, schedule := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved, costmodel.ZBH1} {
 		wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: schedule, Batch: 4, MicroBatches: 4, Seq: 8}
 		runs := 1
 		if schedule == costmodel.Interleaved {

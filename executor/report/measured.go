@@ -58,7 +58,7 @@ func StepOf(measured *executor.StepResult, job *executor.Job) Step {
 	for i := range measured.Times.Devices {
 		times := &measured.Times.Devices[i]
 		step.Devices = append(step.Devices, DeviceTime{
-			Device: int(job.Program.Devices[i].ID), Forward: times.Forward.Seconds(), Backward: times.Backward.Seconds(),
+			Device: int(job.Program.Devices[i].ID), Forward: times.Forward.Seconds(), Backward: times.Backward.Seconds(), Weights: times.Weights.Seconds(),
 			Decode: times.Decode.Seconds(), Update: times.Update.Seconds(), Wait: times.Wait.Seconds(),
 		})
 	}

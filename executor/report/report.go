@@ -3,6 +3,7 @@
 package report
 
 import (
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -42,10 +43,12 @@ type Report struct {
 	TokensPerSecond *float64  `json:"tokens_per_second"`
 	Tokens          [][]int32 `json:"tokens"` // generated ids, a list a sequence
 	// Scalars is a fingerprint of the constants of the model's layers, which its digest leaves out.
-	Scalars string   `json:"scalars"`
-	Links   []Link   `json:"links"` // none if messages are copies in one memory
-	Verdict Verdict  `json:"verdict"`
-	Reasons []string `json:"reasons"` // of the verdict, a sentence each
+	Scalars string `json:"scalars"`
+	Links   []Link `json:"links"` // none if messages are copies in one memory
+	// Topology is the plan's, with the measured ratios of a training on GPUs.
+	Topology *costmodel.Topology `json:"topology,omitzero"`
+	Verdict  Verdict             `json:"verdict"`
+	Reasons  []string            `json:"reasons"` // of the verdict, a sentence each
 }
 
 // Device is the prediction and the measurement of a device.
@@ -145,7 +148,8 @@ type Step struct {
 type DeviceTime struct {
 	Device   int     `json:"device"`
 	Forward  float64 `json:"forward_seconds"`
-	Backward float64 `json:"backward_seconds"` // with recompute
+	Backward float64 `json:"backward_seconds"` // with recompute and Weights
+	Weights  float64 `json:"weights_seconds,omitzero"`
 	Decode   float64 `json:"decode_seconds"`
 	Update   float64 `json:"update_seconds"`
 	Wait     float64 `json:"wait_seconds"`
@@ -165,6 +169,8 @@ type Prediction struct {
 	Woken     bool
 	// StepSeconds is nil if no step runs.
 	StepSeconds *float64
+	// Topology has the rates that the prediction rests on; nil: the report gets none.
+	Topology *costmodel.Topology
 }
 
 // Of must get the result of the same job. It returns the report of the run.
@@ -187,6 +193,7 @@ func Of(prediction *Prediction, job *executor.Job, result *executor.Result) *Rep
 		report.StepSeconds.Measured, report.TokensPerSecond = &result.StepSeconds, &result.TokensPerSecond
 		report.FirstTokenSeconds = result.FirstTokenSeconds
 	}
+	report.Topology = measuredRates(prediction.Topology, job, report.Steps, len(result.GPUs) > 0)
 	report.judge(job, result)
 	return report
 }

@@ -70,6 +70,9 @@ func (lane *lane) times(of *executor.DeviceTimes) error {
 			of.Forward += took
 		case program.Backward, program.BackwardInput, program.BackwardWeight, program.Recompute:
 			of.Backward += took
+			if op == program.BackwardWeight {
+				of.Weights += took
+			}
 		case program.Decode:
 			of.Decode += took
 		case program.Step:

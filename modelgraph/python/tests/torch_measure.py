@@ -71,6 +71,46 @@ class Sizes(unittest.TestCase):
         with self.assertRaisesRegex(devmap.DevmapError, "cuda:1"):
             devmap.measure(step, gpus=1)
 
+    def test_a_storage_that_is_freed_and_allocated_again(self):
+        """As FSDP does it: x and y are 64 MiB each, and never there at once."""
+
+        def step():
+            x = torch.empty(1 << 24, device="cuda")
+            x.untyped_storage().resize_(0)
+            y = torch.empty(1 << 24, device="cuda")
+            del y
+            x.untyped_storage().resize_(1 << 26)
+
+        device = devmap.measure(step).devices[0]
+        self.assertEqual(device.peak, 64 * MIB)
+
+    def test_fsdp(self):
+        """Four GPUs share 8 layers of 4 MiB. A rank has its parts, with gradients, and two whole layers at most."""
+        from torch import distributed
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        def step():
+            mesh = init_device_mesh("cuda", (4,))
+            with torch.device("meta"):
+                net = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(8)))
+            for layer in net:
+                fully_shard(layer, mesh=mesh)
+            fully_shard(net, mesh=mesh).to_empty(device="cuda")
+            torch.cuda.empty_cache()
+            for _ in range(2):
+                net(torch.randn(8, 1024, device="cuda")).sum().backward()
+
+        distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+        try:
+            measured = devmap.measure(step)
+        finally:
+            distributed.destroy_process_group()
+        self.assertEqual((measured.exact, measured.unfollowed), (True, []))
+        parts, workspaces = 2 * 8 * MIB, 64 * MIB
+        self.assertLess(measured.peaks[0] - parts - workspaces, 8 * 4 * MIB)
+
     def test_tied_parameters_and_arguments(self):
         net = nn.ModuleList([nn.Embedding(1000, 256), nn.Linear(256, 1000, bias=False)])
         net[1].weight = net[0].weight

@@ -32,6 +32,9 @@ type Question struct {
 	Table func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error)
 	// Start returns the best map of another method for such a table; nil if it has none.
 	Start func(table *costmodel.Table) devicemap.Map
+	// Stages returns the best map of another method that recomputes all blocks of a stage or none, and
+	// these blocks; nil if there is none. The answer is no worse.
+	Stages func() (placement devicemap.Map, again []bool)
 }
 
 // Choice is a pipeline with its costs and figures.
@@ -229,6 +232,14 @@ func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choic
 		}
 		if len(search.Blocks) == 0 {
 			break
+		}
+	}
+	if search.Stages != nil {
+		placement, again := search.Stages()
+		if cuts := search.cutsOf(placement); len(cuts) == int(search.schedule(kind).Runs())+1 {
+			if found, err := search.improve(kind, cuts, again); err == nil && found.better(best) {
+				best = found
+			}
 		}
 	}
 	if best != nil {

@@ -258,7 +258,7 @@ var deviceFlags = []flag{
 	},
 	{
 		name: "topology", at: func(request *Request) any { return &request.topology }, serves: true, on: placing | executing, hidden: executing, again: true,
-		help: "Topology file with GPUs, hosts and links",
+		help: "Topology file, or report of a run on GPUs",
 	},
 	{
 		name: "nodes", at: func(request *Request) any { return &request.nodes }, on: placing, again: true, defaultValue: "1",

@@ -116,6 +116,7 @@ class Ledger(TorchDispatchMode):
         self.doubts: dict[str, tuple[float, int]] = {}  # by what is said, the most that it may reach, and the GPU
         self.now, self.most = [0] * machine.count, [0] * machine.count
         self.alive: dict[int, tuple[int, int]] = {}
+        self.emptied: dict[int, int] = {}  # the GPU of a storage that was resized
         self.operations: Counter = Counter()
         self.homes: dict[int, Any] = {}  # by the sequence number of autograd's node
         self.last = torch.device("cuda", 0)
@@ -177,12 +178,34 @@ class Ledger(TorchDispatchMode):
             return
         number = self.born(size, tensor.device.index or 0, self.places.here(operation))
 
+        self.follow(storage, number)
+
+    def follow(self, storage: Any, number: int) -> None:
+        """Logs the end of a storage, which is the birth of that number."""
+        key = storage._cdata
+
         def gone(_: Any, self: Ledger = self, key: int = key, number: int = number) -> None:
             if self.refs.get(key, (None, None))[1] == number:
                 del self.refs[key]
-            self.die(number)
+                self.emptied.pop(key, None)
+            if number in self.alive:
+                self.die(number)
 
         self.refs[key] = weakref.ref(storage, gone), number
+
+    def resized(self, storage: Any, size: int) -> Any:
+        """UntypedStorage.resize_, with which FSDP frees gathered parameters and allocates them again."""
+        key, before = storage._cdata, storage.nbytes()
+        made = torch._C.StorageBase.resize_(storage, size)
+        number = self.refs.get(key, (None, 0))[1]
+        if not number or size == before:
+            return made
+        if number in self.alive:
+            self.emptied[key] = self.alive[number][0]
+            self.die(number)
+        if size:
+            self.follow(storage, self.born(size, self.emptied[key], self.places.here("resize_")))
+        return made
 
     def made_by(self, tensor: Any) -> str:
         """The operation that made a tensor's storage."""
