@@ -20,15 +20,11 @@ struct Call {
 };
 
 struct Walk {
-    Order order;
-    int count, shares, members;
-    __device__ Walk(const Call &call, int pairs)
-        : order((call.seq + KEYS - 1) / KEYS, pairs / call.group * call.splits, max(CACHED / (call.seq * WIDTH * 4), 1) * call.splits), shares(call.heads / call.group), members(call.group / call.splits) {
-        count = order.blocks * order.pairs;
-    }
+    int pairs, count, shares, members;
+    __device__ Walk(const Call &call, int heads)
+        : pairs(heads / call.group * call.splits), count((call.seq + KEYS - 1) / KEYS * pairs), shares(call.heads / call.group), members(call.group / call.splits) {}
     __device__ Task of(const Call &call, int number, int &split) const {
-        int block, pair;
-        order.of(number, block, pair);
+        int block = number / pairs, pair = number - block * pairs;
         split = pair % call.splits, pair /= call.splits;
         int sequence = pair / shares;
         return Task{block * KEYS, pair - sequence * shares, (i64)sequence * call.seq};
@@ -164,7 +160,7 @@ __device__ inline void attendAll(const Call &call, const Walk &walk, Ring<OWN> k
             store(call.dk + row * call.dkStride + task.head * WIDTH, call.dkStride, keySum, call.scale, call.scale, valid);
             store(call.dv + row * call.dvStride + task.head * WIDTH, call.dvStride, valueSum, 1, 1, valid);
         } else {
-            i64 columns = (i64)walk.shares * WIDTH, rows = (i64)(walk.order.pairs / (walk.shares * call.splits)) * call.seq;
+            i64 columns = (i64)walk.shares * WIDTH, rows = (i64)(walk.pairs / (walk.shares * call.splits)) * call.seq;
             float *parts = call.parts + (split * 2 * rows + row) * columns + task.head * WIDTH;
             put(parts, columns, keySum, call.scale, valid);
             put(parts + rows * columns, columns, valueSum, 1, valid);

@@ -17,14 +17,11 @@ struct Call {
 };
 
 struct Walk {
-    Order order;
-    int count;
-    __device__ Walk(const Call &call, int pairs) : order((call.seq + QUERIES - 1) / QUERIES, pairs, max(CACHED / (call.seq * WIDTH * 4), 1) * call.group) { count = order.blocks * pairs; }
+    int blocks, pairs, count;
+    __device__ Walk(const Call &call, int pairs) : blocks((call.seq + QUERIES - 1) / QUERIES), pairs(pairs), count(blocks * pairs) {}
     __device__ Task of(const Call &call, int number) const {
-        int block, pair;
-        order.of(number, block, pair);
-        int sequence = pair / call.heads;
-        return Task{(order.blocks - 1 - block) * QUERIES, pair - sequence * call.heads, (i64)sequence * call.seq};
+        int block = number / pairs, pair = number - block * pairs, sequence = pair / call.heads;
+        return Task{(blocks - 1 - block) * QUERIES, pair - sequence * call.heads, (i64)sequence * call.seq};
     }
 };
 

@@ -219,32 +219,20 @@ template <int N> __device__ inline void store(bf16 *to, i64 stride, const float 
     }
 }
 
-// after is the number of a block's next task. Every other round goes backwards: numbers are by
-// length, so that no block has the longest of each round.
-__device__ inline int after(int number) {
-    int round = number / (int)gridDim.x;
-    return (2 * round + 2) * (int)gridDim.x - 1 - number;
-}
-
-// Task is a block of queries or keys of a head.
+// Task is a block of queries or keys of a head. Tasks are blocks × pairs of a head and a sequence. The
+// longest block of all pairs comes first: pairs walk over the same rows at the same time, which
+// then are in the L2 cache.
 struct Task {
     int first, head;
     i64 token;
 };
 
-// Order is the order in which blocks are worked on. Blocks of some heads, whose keys and values
-// fit into the L2 cache, are by turns; among them the longest come first.
-struct Order {
-    int blocks, pairs, section;
-    __device__ Order(int blocks, int pairs, int section) : blocks(blocks), pairs(pairs), section(section) {}
-    // of is the block of a number, from the last with first 0, and its head of all sequences.
-    __device__ void of(int number, int &block, int &pair) const {
-        int whole = section * blocks, at = number / whole, rest = number - at * whole, begin = at * section, wide = min(section, pairs - begin);
-        block = rest / wide, pair = begin + rest - block * wide;
-    }
-};
-
-const int CACHED = 24 << 20; // bytes of keys and values at a time
+// after is the number of a block's next task. Every other round goes backwards, so that no block has
+// the longest of each round.
+__device__ inline int after(int number) {
+    int round = number / (int)gridDim.x;
+    return (2 * round + 2) * (int)gridDim.x - 1 - number;
+}
 
 // Mask says which keys a query sees: those before query + ahead, and none before query - behind.
 struct Mask {
