@@ -1,13 +1,10 @@
 // What attention's kernels for Hopper share: tiles in shared memory, products of a team
 // of four warps (wgmma), and the barriers between those that fetch and those that
 // multiply. A tile is some rows of 64 values side by side, a pile of such for wider heads;
-// its chunks of 16 bytes are exchanged within a row as wgmma's 128-byte swizzle asks
+// its chunks of 16 bytes are exchanged within a row as wgmma's 128-byte swizzle has them
 // (PTX ISA, wgmma, matrix layouts).
 #pragma once
 #define UNROLL _Pragma("unroll")
-#ifndef FETCH_UNROLL
-#define FETCH_UNROLL "unroll"
-#endif
 
 typedef unsigned short bf16;
 typedef long long i64;
@@ -75,18 +72,18 @@ template <int COUNT> struct Ring {
 __device__ inline void teamMeet(int name, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 __device__ inline void teamArrive(int name, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 
-// Fetcher is a thread of the team of 128 that copies tiles into rings. A slot is told to be full
-// when the copies behind it are under way.
+// Fetcher is a thread of the team of 128 that copies tiles into rings. It announces a full slot when
+// the copies of the next one are under way, or when it has to wait.
 struct Fetcher {
     unsigned waiting; // the gate of the slot that was filled last, 0 for none
     __device__ Fetcher() : waiting(0) {}
-    __device__ void tell() {
+    __device__ void announce() {
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         if (waiting) Gate{waiting}.arrive();
     }
     __device__ void flush() {
         asm volatile("cp.async.wait_all;" ::: "memory");
-        if (waiting) tell();
+        if (waiting) announce();
         waiting = 0;
     }
     template <class R> __device__ void open(const R &ring) {
@@ -98,7 +95,7 @@ struct Fetcher {
         asm volatile("cp.async.commit_group;" ::: "memory");
         if (waiting) {
             asm volatile("cp.async.wait_group 1;" ::: "memory");
-            tell();
+            announce();
         }
         waiting = ring.come().at;
         ring.next();
@@ -112,13 +109,14 @@ __device__ inline void copy4(unsigned to, const void *from, bool there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
 }
 
-// fetch copies ROWS rows of WIDE values to a pile of tiles; those from valid on are 0.
+// fetch copies ROWS rows of WIDE values to a pile of tiles. Those from valid on are 0. Unrolled by
+// more, the addresses have no room in a fetcher's registers.
 template <int ROWS, int WIDE> __device__ inline void fetch(unsigned to, const bf16 *from, int stride, int valid) {
     const int ACROSS = WIDE / 8, DOWN = 128 / ACROSS;
     int thread = threadIdx.x % 128, chunk = thread % ACROSS, row = thread / ACROSS;
     to += chunk / 8 * (ROWS * 128) + row * 128 + ((chunk ^ row) & 7) * 16;
     const bf16 *at = from + (i64)row * stride + chunk * 8;
-    _Pragma(FETCH_UNROLL) for (int i = 0; i < ROWS / DOWN; i++) {
+    _Pragma("unroll 4") for (int i = 0; i < ROWS / DOWN; i++) {
         bool there = row + i * DOWN < valid;
         copy16(to + i * DOWN * 128, at, there);
         at += (i64)DOWN * stride;
@@ -157,8 +155,8 @@ template <int N> __device__ inline void hold(unsigned (&part)[N]) {
 #define NAMES64 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
 
 // multiply adds the product of 64 × 16 and 16 × N values to 64 × N, two a float; with keep 0
-// it sets it. The second factor is told by its descriptor, turned with TURN 1; the first too, or in
-// registers. A lane has of sums rows lane/4 and that + 8 of its warp's 16, and of each 8
+// it sets it. A descriptor gives the second factor, turned with TURN 1. The first has a descriptor too,
+// or is in registers. A lane has of sums rows lane/4 and that + 8 of its warp's 16, and of each 8
 // columns 2·(lane%4) and the next.
 template <int TURN> __device__ inline void multiply(float (&d)[32], unsigned long long a, unsigned long long b, int keep) {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " NAMES32 ", %32, %33, p, 1, 1, 0, %35; }"

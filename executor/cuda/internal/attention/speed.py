@@ -8,6 +8,7 @@ has the times of cuDNN, or of flash without it, over devmap's. Every time is the
 replays of a CUDA graph."""
 
 import collections
+import functools
 import os
 import sys
 
@@ -26,6 +27,7 @@ try:
 except ImportError:
     cudnn = None
 
+library = functools.cache(lambda: driver.Library(HERE, "sm_90a"))
 Shape = collections.namedtuple("Shape", "sequences seq heads kv dim causal window dtype", defaults=(True, 0, torch.bfloat16))
 
 SHAPES = [Shape(*sizes, 32, 8, dim, window=window) for dim in (64, 128) for *sizes, wide in ((16, 512, 128), (4, 2048, 512), (1, 32768, 4096)) for window in (0, wide)]
@@ -53,13 +55,13 @@ def median(function, times=9):
     return sorted(before.elapsed_time(after) for before, after in events)[times // 2]
 
 
-def ours(shape, target, q, k, v, dy):
+def ours(shape, q, k, v, dy):
     """Forward's time, and those of backward's three kernels."""
     rows = q.shape[0]
     y, gradient = torch.empty_like(dy), torch.empty(rows, q.shape[1] + 2 * k.shape[1], dtype=q.dtype, device="cuda")
     dq, dk, dv = gradient.split([q.shape[1], k.shape[1], k.shape[1]], 1)
     lse, delta = (torch.empty(rows, shape.heads, device="cuda") for _ in range(2))
-    run = driver.Attention(driver.Library(HERE, target), *shape[:7])
+    run = driver.Attention(library(), *shape[:7])
     forward = median(lambda: run.run("attention", q=q, k=k, v=v, y=y, lse=lse))
     sums = launch.Call("attention_delta", {"heads": shape.heads, "dim": shape.dim}, {"y": y, "dy": dy, "delta": delta})
     backward = [median(sums.run),
@@ -96,7 +98,7 @@ def graphs(shape, q, k, v, dy):
         graph = cudnn.pygraph(io_data_type=cudnn.data_type.BFLOAT16, intermediate_data_type=cudnn.data_type.FLOAT, compute_data_type=cudnn.data_type.FLOAT, handle=handle)
         inputs = {role: graph.tensor_like(tensor) for role, tensor in given.items()}
         pack = {inputs[role]: tensor for role, tensor in given.items()}
-        for output, tensor in zip(getattr(graph, name)(**inputs, **operands, **band), made):
+        for output, tensor in zip(getattr(graph, name)(name=name, **inputs, **operands, **band), made):
             output.set_output(True).set_dim(list(tensor.shape)).set_stride(list(tensor.stride()))
             if tensor.dtype == torch.float32:
                 output.set_data_type(cudnn.data_type.FLOAT)
@@ -144,7 +146,7 @@ def timed(shape):
     print(name)
     q, k, v = torch.randn(rows, wide + 2 * narrow, dtype=shape.dtype, device="cuda").split([wide, narrow, narrow], 1)
     dy = torch.randn(rows, wide, dtype=shape.dtype, device="cuda")
-    forward, parts = ours(shape, "sm_90a", q, k, v, dy)
+    forward, parts = ours(shape, q, k, v, dy)
     said("devmap", forward, sum(parts), "delta {:.3f} dkv {:.3f} dq {:.3f}".format(*parts))
     split = [part.reshape(shape.sequences, shape.seq, -1, shape.dim).transpose(1, 2) for part in (q, k, v, dy)]
     if shape.dtype == torch.float32:  # its peer has no grouped heads

@@ -55,19 +55,16 @@ def rows(dtype, target, width, form, forward, dkv, dq):
 # mostly what stays the same through the loop; without, products wait for each other.
 SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_dkv.bf16.128.plain.sm_90a.ptx": 24}
 
-# Copies of a tile are unrolled by four where threads that fetch have few registers.
-FEW = {"FETCH_UNROLL": '"unroll 4"'}
-
 # The fastest of those tried on an H100 that spill no register. The shared memory
 # of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
 # that models have, in "any", and fp32 are for being right: plain small blocks.
 ROWS = [
     Plain("attention", 64, 3, {"KEYS": 128, "SLOTS": 2}),
     Plain("attention", 128, 2, {"KEYS": 128, "SLOTS": 2}),
-    Plain("attention_dkv", 64, 2, {"SLOTS": 4, "OWN": 2, "PRODUCER": 40, **FEW}),
-    Plain("attention_dkv", 128, 2, {"SLOTS": 3, "OWN": 1, "PRODUCER": 24, **FEW}),
-    Plain("attention_dq", 64, 2, {"KEYS": 64, "SLOTS": 4, "PRODUCER": 40, **FEW}),
-    Plain("attention_dq", 128, 2, {"KEYS": 64, "SLOTS": 3, "PRODUCER": 40, **FEW}),
+    Plain("attention_dkv", 64, 2, {"SLOTS": 4, "OWN": 2, "PRODUCER": 40}),
+    Plain("attention_dkv", 128, 2, {"SLOTS": 3, "OWN": 1, "PRODUCER": 24}),
+    Plain("attention_dq", 64, 2, {"KEYS": 64, "SLOTS": 4, "PRODUCER": 40}),
+    Plain("attention_dq", 128, 2, {"KEYS": 64, "SLOTS": 3, "PRODUCER": 40}),
     *rows("bf16", "sm_90a", 128, "aligned", (64, 64, 4, 2), (64, 128, 8, 3), (64, 64, 4, 2)),
     *rows("bf16", "sm_90a", 256, "exact", (128, 32, 8, 3), (64, 32, 8, 3), (128, 32, 8, 3)),
     *rows("bf16", "sm_80", 64, "exact", (128, 32, 4, 3), (16, 64, 4, 2), (64, 32, 4, 2)),
