@@ -1,5 +1,5 @@
 // Package attention has attention's kernels for a GPU, forward and backward, and how each is
-// launched. They are PTX made ahead of time, 54 modules of 4.1 MB: by Triton from attention.py, and
+// launched. They are PTX made ahead of time, 55 modules of 4.2 MB: by Triton from attention.py, and
 // for Hopper by NVRTC from the sources in CUDA C++ that hopper.h is for. Their block sizes are in
 // tiles.py. make kernels compiles them again, and needs no GPU. The package knows no driver:
 // callers load the PTX and launch.
@@ -22,7 +22,8 @@ type Kernel struct {
 	// Heads have up to Width values: just as many if Form is "exact" or "plain", a multiple of 8 if
 	// it is "aligned". These take only addresses and strides that are multiples of 16 bytes; "any"
 	// takes all. A plain kernel has no soft cap, and a launch has at most a block on each
-	// multiprocessor: blocks go through the work by turns.
+	// multiprocessor: blocks go through the work by turns. "short" is a plain one for queries that
+	// see few keys.
 	Width int64
 	Form  string
 	// Rows is how many rows one block works on: keys for attention_dkv, queries for the others.
@@ -41,7 +42,7 @@ type Table struct {
 
 // Arguments are those of the kernel's launch, in order.
 func (table *Table) Arguments(kernel *Kernel) []Argument {
-	if kernel.Form == "plain" {
+	if kernel.Plain() {
 		return table.arguments[kernel.Name+".plain"]
 	}
 	return table.arguments[kernel.Name]
@@ -114,6 +115,9 @@ func (table *Table) add(fields []string) error {
 	table.Kernels = append(table.Kernels, kernel)
 	return nil
 }
+
+// Plain says whether the kernel is one in CUDA C++ for Hopper.
+func (kernel *Kernel) Plain() bool { return kernel.Form == "plain" || kernel.Form == "short" }
 
 // PTX is the text of the kernel's module.
 func (kernel *Kernel) PTX() ([]byte, error) { return files.ReadFile(kernel.File) }

@@ -97,7 +97,7 @@ def assembled(ptx, target):
 def made(row):
     """A row with all that is told of it. Rows are made side by side: each is a process' own affair."""
     compiler.CUDABackend.make_cubin = lambda self, source, metadata, options, capability: b""
-    ptx, shared = compiled_plain(row) if row.form == "plain" else compiled(row)
+    ptx, shared = compiled_plain(row) if isinstance(row, tiles.Plain) else compiled(row)
     return row, ptx, shared, *assembled(ptx, row.target)
 
 
@@ -107,7 +107,7 @@ def main(folder, rows):
     for name in dict.fromkeys(row.kernel for row in rows):
         arguments = [f"{argument}:{kind(argument, 'value')}" for argument in getattr(attention, name).arg_names if not argument.isupper()]
         lines.append("\t".join(["arguments", name, *arguments, "scratch:*", "profile:*"]))
-        if any(row.kernel == name and row.form == "plain" for row in rows):
+        if any(row.kernel == name and isinstance(row, tiles.Plain) for row in rows):
             lines.append("\t".join(["arguments", name + ".plain", *(argument for argument in arguments if argument != "cap:fp32"), "pairs:i32"]))
     spilled = []
     for row, ptx, shared, registers, stack in concurrent.futures.ProcessPoolExecutor().map(made, rows):

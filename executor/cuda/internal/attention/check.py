@@ -29,6 +29,11 @@ PEERS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.
 BEHIND = 0 if "SANITIZED" in os.environ else 130  # rows that are not to be touched: memcheck sees where memory ends
 
 
+def whole(tensor, dtype):
+    """A copy without gaps, at an address that torch's kernels take: contiguous() leaves one row where it is."""
+    return tensor.detach().to(dtype, copy=True, memory_format=torch.contiguous_format)
+
+
 class Case:
     def __init__(self, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, shift=0, splits=0):
         self.sequences, self.seq, self.heads, self.kv, self.dim = sequences, seq, heads, kv, dim
@@ -73,9 +78,9 @@ class Case:
         return y.transpose(1, 2).reshape(q.shape)
 
     def gradients(self, function, q, k, v, dy, dtype):
-        leaves = [tensor.detach().to(dtype).contiguous().requires_grad_() for tensor in (q, k, v)]
+        leaves = [whole(tensor, dtype).requires_grad_() for tensor in (q, k, v)]
         y = function(*leaves)
-        return y.detach(), *torch.autograd.grad(y, leaves, dy.to(dtype).contiguous())
+        return y.detach(), *torch.autograd.grad(y, leaves, whole(dy, dtype))
 
 
 def inside(case, dtype, *widths):

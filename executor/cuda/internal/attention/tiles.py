@@ -10,6 +10,7 @@ class Row(namedtuple("Row", "kernel dtype target width form queries keys warps s
     aligned  heads of up to width values, a multiple of 8, likewise
     any      heads of up to width values, wherever they lie
     plain    as exact, and scores have no soft cap: see Plain
+    short    as plain, where a query sees fewer than 2048 keys (choose.go: far)
     """
 
     @property
@@ -22,10 +23,10 @@ class Row(namedtuple("Row", "kernel dtype target width form queries keys warps s
         return f"{self.kernel}.{self.dtype}.{self.width}.{self.form}.{self.target}.ptx"
 
 
-class Plain(namedtuple("Plain", "kernel width teams settings")):
+class Plain(namedtuple("Plain", "kernel width form teams settings")):
     """A kernel in CUDA C++ for Hopper, whose teams own 64 rows each; settings are more macros."""
 
-    dtype, target, form = "bf16", "sm_90a", "plain"
+    dtype, target = "bf16", "sm_90a"
 
     @property
     def rows(self):
@@ -38,7 +39,7 @@ class Plain(namedtuple("Plain", "kernel width teams settings")):
 
     @property
     def file(self):
-        return f"{self.kernel}.bf16.{self.width}.plain.sm_90a.ptx"
+        return f"{self.kernel}.bf16.{self.width}.{self.form}.sm_90a.ptx"
 
     @property
     def macros(self):
@@ -59,12 +60,13 @@ SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.a
 # of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
 # that models have, in "any", and fp32 are for being right: plain small blocks.
 ROWS = [
-    Plain("attention", 64, 3, {"KEYS": 128, "SLOTS": 2}),
-    Plain("attention", 128, 2, {"KEYS": 128, "SLOTS": 2}),
-    Plain("attention_dkv", 64, 2, {"SLOTS": 4, "OWN": 2, "PRODUCER": 40}),
-    Plain("attention_dkv", 128, 2, {"SLOTS": 3, "OWN": 1, "PRODUCER": 24}),
-    Plain("attention_dq", 64, 2, {"KEYS": 64, "SLOTS": 4, "PRODUCER": 40}),
-    Plain("attention_dq", 128, 2, {"KEYS": 64, "SLOTS": 3, "PRODUCER": 40}),
+    Plain("attention", 64, "short", 2, {"KEYS": 128, "SLOTS": 2}),
+    Plain("attention", 64, "plain", 3, {"KEYS": 128, "SLOTS": 2}),
+    Plain("attention", 128, "plain", 2, {"KEYS": 128, "SLOTS": 2}),
+    Plain("attention_dkv", 64, "plain", 2, {"SLOTS": 4, "OWN": 2, "PRODUCER": 40}),
+    Plain("attention_dkv", 128, "plain", 2, {"SLOTS": 3, "OWN": 2, "PRODUCER": 24}),
+    Plain("attention_dq", 64, "plain", 2, {"KEYS": 64, "SLOTS": 6, "PRODUCER": 40}),
+    Plain("attention_dq", 128, "plain", 2, {"KEYS": 64, "SLOTS": 4, "PRODUCER": 40}),
     *rows("bf16", "sm_90a", 128, "aligned", (64, 64, 4, 2), (64, 128, 8, 3), (64, 64, 4, 2)),
     *rows("bf16", "sm_90a", 256, "exact", (128, 32, 8, 3), (64, 32, 8, 3), (128, 32, 8, 3)),
     *rows("bf16", "sm_80", 64, "exact", (128, 32, 4, 3), (16, 64, 4, 2), (64, 32, 4, 2)),

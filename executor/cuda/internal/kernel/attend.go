@@ -70,9 +70,13 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 	if err != nil {
 		return nil, err
 	}
+	reach := seq
+	if window := call.size("window", 0); window > 0 {
+		reach = min(reach, window)
+	}
 	values := map[string]int64{"group": heads / shared, "pairs": heads * sequences, "splits": 1, "rows": sequences * seq, "columns": shared * dim}
 	for _, name := range []string{call.Kernel.Name, call.Kernel.Name + "_join"} {
-		kernel, err := table.Choose(name, dtype, dim, aligned, call.number("cap", 0) > 0, hopper)
+		kernel, err := table.Choose(name, dtype, dim, reach, aligned, call.number("cap", 0) > 0, hopper)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +85,7 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 			values["splits"] = kernel.Splits(sequences, seq, heads, shared, dim, call.Workspace.Bytes)
 			blocks *= values["splits"]
 		}
-		if kernel.Form == "plain" && processors > 0 {
+		if kernel.Plain() && processors > 0 {
 			blocks = min(blocks, processors)
 		}
 		if blocks > math.MaxInt32 {

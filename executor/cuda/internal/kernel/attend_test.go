@@ -72,7 +72,7 @@ func TestAttentionArguments(t *testing.T) {
 		want     []launched
 	}{
 		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, train}}},
-		{many, true, []launched{{"attention.bf16.64.plain.sm_90a.ptx", 12, plain}}},
+		{many, true, []launched{{"attention.bf16.64.short.sm_90a.ptx", 12, plain}}},
 		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer}}},
 		{back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16), true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv}}},
 		{roomy, true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2 * 4, split}, {"attention_dkv_join.bf16.256.any.sm_80.ptx", 25, join}}},
