@@ -28,7 +28,7 @@ ALONE = {
     "step": ("steps", "a training step beside PyTorch's, where its time goes, the simulated step beside the measured"),
     "products": ("kernels", "every product of a step beside torch.matmul, descriptors and launch included"),
     "kernels": ("kernels", "every kernel beside float64; those that only move memory beside a copy"),
-    "attention": ("kernels", "attention beside float64, and beside cuDNN's and flash's speed"),
+    "attention": ("kernels", "attention beside cuDNN's and flash's speed, forward and backward, grouped, causal and in windows"),
     "decode": ("decode", "generation beside Transformers' static cache with compile, and beside the limit of reading the weights"),
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
     "copies": ("peers", "several GPUs: copies between them beside torch's"),

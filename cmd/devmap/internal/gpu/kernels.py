@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-PRODUCT, COPY = 0.97, 0.8
+PRODUCT, COPY, ATTENTION = 0.97, 0.8, 1.0
 MOVES = ("norm", "qknorm", "rope", "gate", "softmax_sums", "loss_backward", "adamw", "square")  # held to a copy
 TOOLS, SHARES = ("racecheck", "memcheck"), 8
 CHECKED = ("norms", "sums", "checksums", "embeddings", "gates", "ropes", "losses", "decodes", "updates")
@@ -46,8 +46,8 @@ def float64(shared, figures):
         figures.same("float64", "outputs of kernels in CUDA C++", count - failed - (status != 0 and not failed), count, "; ".join(wrong[:3]))
 
     def attention():
-        _, status, last = said(shared, ("attention", "check.py"), "accuracy")
-        figures.same("float64", "attention in Triton, forward and backward, every set", int(not status), 1, " | ".join(last))
+        _, status, last = said(shared, ("attention", "check.py"))
+        figures.same("float64", "attention, forward and backward, every set", int(not status), 1, " | ".join(last))
 
     def prepared():
         tested(figures, "float64", os.path.join(shared.binaries, "kernel.test"), "^TestGPU(Products|Attention)$", "products and attention as a step gives them")
@@ -105,13 +105,16 @@ def sanitizer(shared, figures):
 
 
 def attention(shared, figures):
-    """Attention beside cuDNN's and flash's speed, which has no bar."""
-    lines, status, last = said(shared, ("attention", "check.py"), "speed")
-    case = ""
+    """Attention beside cuDNN's speed, or flash's where torch gives cuDNN no window."""
+    lines, status, last = said(shared, ("attention", "speed.py"))
+    case, told = "", []
     for line in lines:
         if re.match(r"(bf16|fp32) \d+x\d+", line):
-            case = line.split(":")[0]
+            case, told = line, []
+        elif line.startswith("  ratio") and (found := re.search(r"of (\S+): forward ([\d.]+) backward ([\d.]+)$", line)):
+            for way, ratio in (("forward", found[2]), ("backward", found[3])):
+                figures.reaching("attention", f"{case}, {way}, of {found[1]}", float(ratio), ATTENTION, "; ".join(told))
         elif found := re.match(r"  (\S+) +forward +([\d.]+ \( *\d+\)) +backward +([\d.]+ \( *\d+\))", line):
-            figures.told("attention", f"{case}: {found[1]}, forward", found[2], f"backward {found[3]}; ms (TFLOP/s)")
+            told.append(f"{found[1]} {found[2]}, {found[3]} ms (TFLOP/s)")
     if status or not case:
-        raise RuntimeError(f"check.py speed: exit status {status}: " + " | ".join(last))
+        raise RuntimeError(f"speed.py: exit status {status}: " + " | ".join(last))

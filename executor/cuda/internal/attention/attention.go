@@ -1,7 +1,8 @@
 // Package attention has attention's kernels for a GPU, forward and backward, and how each is
-// launched. They are PTX that Triton made ahead of time, 54 modules of 4.0 MB. Their source is
-// attention.py, their block sizes tiles.py. make kernels compiles them again, and needs no GPU. The
-// package knows no driver: callers load the PTX and launch.
+// launched. They are PTX made ahead of time, 55 modules of 4.2 MB: by Triton from attention.py, and
+// for Hopper by NVRTC from the sources in CUDA C++ that hopper.h is for. Their block sizes are in
+// tiles.py. make kernels compiles them again, and needs no GPU. The package knows no driver:
+// callers load the PTX and launch.
 package attention
 
 import (
@@ -18,9 +19,11 @@ var files embed.FS
 type Kernel struct {
 	Name          string // as a recipe names it, and its entry in the PTX
 	DType, Target string // bf16 or fp32; sm_80 or sm_90a
-	// Heads have up to Width values: just as many if Form is "exact", a multiple of 8 if it is
-	// "aligned". Both take only addresses and strides that are multiples of 16 bytes; "any" takes
-	// all.
+	// Heads have up to Width values: just as many if Form is "exact" or "plain", a multiple of 8 if
+	// it is "aligned". These take only addresses and strides that are multiples of 16 bytes; "any"
+	// takes all. A plain kernel has no soft cap, and a launch has at most a block on each
+	// multiprocessor: blocks go through the work by turns. "short" is a plain one for queries that
+	// see few keys.
 	Width int64
 	Form  string
 	// Rows is how many rows one block works on: keys for attention_dkv, queries for the others.
@@ -31,10 +34,18 @@ type Kernel struct {
 	File            string // of its PTX
 }
 
-// Table lists all kernels, and their arguments by name.
+// Table lists all kernels, and their arguments by name, with ".plain" added for plain ones.
 type Table struct {
 	Kernels   []Kernel
-	Arguments map[string][]Argument
+	arguments map[string][]Argument
+}
+
+// Arguments are those of the kernel's launch, in order.
+func (table *Table) Arguments(kernel *Kernel) []Argument {
+	if kernel.Plain() {
+		return table.arguments[kernel.Name+".plain"]
+	}
+	return table.arguments[kernel.Name]
 }
 
 // Argument is an argument of a launch. Its kind is '*' for a pointer of 8 bytes, 'i' for an int32,
@@ -54,14 +65,14 @@ func Load() (*Table, error) {
 }
 
 func parse(text string) (*Table, error) {
-	table := &Table{Arguments: make(map[string][]Argument)}
+	table := &Table{arguments: make(map[string][]Argument)}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		fields := strings.Split(line, "\t")
 		var err error
 		switch {
 		case strings.HasPrefix(line, "#"):
 		case fields[0] == "arguments" && len(fields) > 2:
-			table.Arguments[fields[1]], err = arguments(fields[2:])
+			table.arguments[fields[1]], err = arguments(fields[2:])
 		case fields[0] == "kernel" && len(fields) == 11:
 			err = table.add(fields[1:])
 		default:
@@ -104,6 +115,9 @@ func (table *Table) add(fields []string) error {
 	table.Kernels = append(table.Kernels, kernel)
 	return nil
 }
+
+// Plain says whether the kernel is one in CUDA C++ for Hopper.
+func (kernel *Kernel) Plain() bool { return kernel.Form == "plain" || kernel.Form == "short" }
 
 // PTX is the text of the kernel's module.
 func (kernel *Kernel) PTX() ([]byte, error) { return files.ReadFile(kernel.File) }

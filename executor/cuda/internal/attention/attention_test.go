@@ -27,28 +27,29 @@ func TestChoose(t *testing.T) {
 		for _, dtype := range []string{"bf16", "fp32"} {
 			for dim := int64(1); dim <= 256; dim++ {
 				for _, aligned := range []bool{false, true} {
-					for _, hopper := range []bool{false, true} {
-						kernel, err := table.Choose(name, dtype, dim, aligned, hopper)
+					for trial := range 4 {
+						capped, hopper := trial%2 == 1, trial/2 == 1
+						kernel, err := table.Choose(name, dtype, dim, 1<<(8*(dim%3)), aligned, capped, hopper)
 						if err != nil {
 							t.Fatal(err)
 						}
 						if kernel.Width < dim || kernel.Width > 32 && kernel.Width >= 2*dim && kernel.Width/2 >= dim {
 							t.Errorf("%s of %d %s is worked on in %d columns", name, dim, dtype, kernel.Width)
 						}
-						if !hopper && kernel.Target != "sm_80" || !aligned && kernel.Form != "any" || kernel.Form == "exact" && kernel.Width != dim {
-							t.Errorf("%s of %d %s, aligned %v, hopper %v: %+v", name, dim, dtype, aligned, hopper, *kernel)
+						if !hopper && kernel.Target != "sm_80" || !aligned && kernel.Form != "any" || (kernel.Form == "exact" || kernel.Plain()) && kernel.Width != dim || capped && kernel.Plain() {
+							t.Errorf("%s of %d %s, aligned %v, capped %v, hopper %v: %+v", name, dim, dtype, aligned, capped, hopper, *kernel)
 						}
 					}
 				}
 			}
-			if kernel, err := table.Choose(name, dtype, 257, true, true); err == nil {
+			if kernel, err := table.Choose(name, dtype, 257, 99, true, false, true); err == nil {
 				t.Errorf("%s of 257 %s: %+v", name, dtype, *kernel)
 			}
 		}
 	}
 	for _, dim := range []int64{64, 80, 96, 128, 256} {
 		for _, name := range names {
-			if kernel, _ := table.Choose(name, "bf16", dim, true, true); kernel.Target != "sm_90a" {
+			if kernel, _ := table.Choose(name, "bf16", dim, far, true, false, true); kernel.Target != "sm_90a" || (kernel.Form == "plain") != (dim == 64 || dim == 128) {
 				t.Errorf("%s of %d on Hopper is %s", name, dim, kernel.File)
 			}
 		}
@@ -75,7 +76,7 @@ func TestPTX(t *testing.T) {
 			t.Errorf("%s begins with %q", kernel.File, text[:40])
 		}
 		var want []string
-		for _, argument := range table.Arguments[kernel.Name] {
+		for _, argument := range table.Arguments(kernel) {
 			want = append(want, kinds[argument.Kind])
 		}
 		entry := regexp.MustCompile(`(?s)\.visible \.entry ` + kernel.Name + `\((.*?)\)\n`).FindStringSubmatch(text)
@@ -102,6 +103,15 @@ func TestPTX(t *testing.T) {
 	entries, err := files.ReadDir(".")
 	if err != nil || len(entries) != len(table.Kernels)+1 {
 		t.Errorf("%d files are embedded, %v: %d are in the table, which is one itself", len(entries), err, len(table.Kernels))
+	}
+}
+
+// TestShort: where queries see few keys, forward takes smaller blocks of them.
+func TestShort(t *testing.T) {
+	for reach, want := range map[int64]string{1: "short", far - 1: "short", far: "plain"} {
+		if kernel, err := loaded(t).Choose("attention", "bf16", 64, reach, true, false, true); err != nil || kernel.Form != want {
+			t.Errorf("%d keys: %+v, %v", reach, kernel, err)
+		}
 	}
 }
 

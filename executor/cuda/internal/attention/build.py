@@ -1,11 +1,12 @@
-"""Compiles attention.py to PTX, ahead of time and with no GPU, and writes the
-table of launches beside it: python build.py FOLDER
+"""Compiles attention.py, and Hopper's sources in CUDA C++, to PTX, ahead of time and with
+no GPU, and writes the table of launches beside it: python build.py FOLDER
 
 Triton's own ptxas then assembles each kernel, which fails the build where a
 register is spilled: what the driver makes of the PTX is no worse."""
 
 import concurrent.futures
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -21,6 +22,10 @@ from triton.compiler import ASTSource
 
 import attention
 import tiles
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "source"))
+import compile as cuda
 
 # The PTX of sm_80 is for drivers from CUDA 11.8 on, that of sm_90a for those of 12.
 ISA = {"sm_80": 78, "sm_90a": 80}
@@ -60,8 +65,21 @@ def compiled(row):
                                      "maxnreg": 255 if row.dtype == "fp32" else None})
     if kernel.metadata.global_scratch_size or kernel.metadata.profile_scratch_size or kernel.metadata.num_warps != row.warps:
         sys.exit(f"{row}: it asks for scratch memory or other warps")
-    text = re.sub(r"(?m)^\s*//.*\n", "", kernel.asm["ptx"])
-    return re.sub(r"(?m)[ \t]*//.*$", "", text).strip() + "\n", kernel.metadata.shared
+    return uncommented(kernel.asm["ptx"]), kernel.metadata.shared
+
+
+def compiled_plain(row):
+    """As compiled: the source says in a constant how much shared memory it takes. NVRTC 11.8 does not
+    know sm_90a, whose instructions are inline assembly."""
+    ptx = cuda.compile(cuda.library(), HERE / f"{row.kernel}_90.cu", *(f"-D{name}={value}" for name, value in row.macros.items()))
+    ptx = ptx.replace(".target sm_90\n", ".target sm_90a\n", 1)
+    ptx = re.sub(r"\.maxntid (\d+), 1, 1", r".reqntid \1", ptx)
+    return uncommented(ptx), int(re.search(r"SHARED = (\d+);", ptx)[1])
+
+
+def uncommented(ptx):
+    ptx = re.sub(r"(?m)^\s*//.*\n", "", ptx)
+    return re.sub(r"(?m)[ \t]*//.*$", "", ptx).strip() + "\n"
 
 
 def assembled(ptx, target):
@@ -79,7 +97,7 @@ def assembled(ptx, target):
 def made(row):
     """A row with all that is told of it. Rows are made side by side: each is a process' own affair."""
     compiler.CUDABackend.make_cubin = lambda self, source, metadata, options, capability: b""
-    ptx, shared = compiled(row)
+    ptx, shared = compiled_plain(row) if isinstance(row, tiles.Plain) else compiled(row)
     return row, ptx, shared, *assembled(ptx, row.target)
 
 
@@ -89,6 +107,8 @@ def main(folder, rows):
     for name in dict.fromkeys(row.kernel for row in rows):
         arguments = [f"{argument}:{kind(argument, 'value')}" for argument in getattr(attention, name).arg_names if not argument.isupper()]
         lines.append("\t".join(["arguments", name, *arguments, "scratch:*", "profile:*"]))
+        if any(row.kernel == name and isinstance(row, tiles.Plain) for row in rows):
+            lines.append("\t".join(["arguments", name + ".plain", *(argument for argument in arguments if argument != "cap:fp32"), "pairs:i32"]))
     spilled = []
     for row, ptx, shared, registers, stack in concurrent.futures.ProcessPoolExecutor().map(made, rows):
         if stack > tiles.SPILLED.get(row.file, 0):

@@ -2,15 +2,19 @@ package attention
 
 import "fmt"
 
-// Choose returns the kernel for heads of dim values. Set hopper if the GPU's compute capability is
+// far is the reach from which on a forward kernel with larger blocks of queries is faster. Both
+// compute the same bits.
+const far = 2048
+
+// Choose returns the kernel for heads of dim values. A query sees up to reach keys. Set hopper if the GPU's compute capability is
 // 9.0 and its driver takes PTX ISA 8.0. Set aligned if addresses and strides of all but lse and
-// delta are multiples of 16 bytes. The choice depends on nothing else, so that devices and
-// micro-batches compute the same bits.
-func (table *Table) Choose(name, dtype string, dim int64, aligned, hopper bool) (*Kernel, error) {
+// delta are multiples of 16 bytes, and capped if scores have a soft cap. The choice depends on
+// nothing else, so that devices and micro-batches compute the same bits.
+func (table *Table) Choose(name, dtype string, dim, reach int64, aligned, capped, hopper bool) (*Kernel, error) {
 	var best *Kernel
 	for i := range table.Kernels {
 		kernel := &table.Kernels[i]
-		if kernel.Name == name && kernel.DType == dtype && kernel.takes(dim, aligned, hopper) && (best == nil || kernel.before(best)) {
+		if kernel.Name == name && kernel.DType == dtype && kernel.takes(dim, reach, aligned, capped, hopper) && (best == nil || kernel.before(best)) {
 			best = kernel
 		}
 	}
@@ -20,10 +24,12 @@ func (table *Table) Choose(name, dtype string, dim int64, aligned, hopper bool) 
 	return best, nil
 }
 
-func (kernel *Kernel) takes(dim int64, aligned, hopper bool) bool {
+func (kernel *Kernel) takes(dim, reach int64, aligned, capped, hopper bool) bool {
 	switch {
 	case kernel.Width < dim || dim < 1, kernel.Target == "sm_90a" && !hopper:
 		return false
+	case kernel.Plain():
+		return aligned && dim == kernel.Width && !capped && (kernel.Form == "plain" || reach < far)
 	case kernel.Form == "exact":
 		return aligned && dim == kernel.Width
 	case kernel.Form == "aligned":
@@ -33,7 +39,7 @@ func (kernel *Kernel) takes(dim int64, aligned, hopper bool) bool {
 }
 
 // before orders kernels that all take a call: first the narrowest, then one for aligned addresses,
-// then one for Hopper, then an exact one.
+// then one for Hopper, then one of just the width, and of those a short one.
 func (kernel *Kernel) before(other *Kernel) bool {
 	switch {
 	case kernel.Width != other.Width:
@@ -43,10 +49,10 @@ func (kernel *Kernel) before(other *Kernel) bool {
 	case kernel.Target != other.Target:
 		return kernel.Target == "sm_90a"
 	}
-	return kernel.Form == "exact" && other.Form != "exact"
+	return kernel.Form == "short" || kernel.Form != "aligned" && other.Form == "aligned"
 }
 
-// Grid returns how many blocks a launch has in x, for attention_dkv in each split. A micro-batch
+// Grid returns how many blocks there are to work on, for attention_dkv in each split. A micro-batch
 // has sequences × seq rows; shared is the number of key heads.
 func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 	switch kernel.Name {

@@ -9,6 +9,7 @@ import torch
 
 cuda = ctypes.CDLL("libcuda.so.1")
 NUMBERS = {"scale": ctypes.c_float, "cap": ctypes.c_float}
+PLAIN, FAR = ("plain", "short"), 2048  # forms of kernels in CUDA C++, and the reach from which on forward takes no short one
 SHARED, LOCAL = 8, 3  # CUfunction_attribute: most dynamic shared memory, bytes of local memory a thread
 
 Kernel = collections.namedtuple("Kernel", "name dtype target width form rows threads shared registers file")
@@ -36,16 +37,18 @@ class Library:
                     name, dtype, target, width, form, rows, threads, shared, registers, file = fields[1:]
                     self.kernels.append(Kernel(name, dtype, target, int(width), form, int(rows), int(threads), int(shared), int(registers), file))
 
-    def chosen(self, name, dtype, dim, aligned):
+    def chosen(self, name, dtype, dim, aligned, capped=False, reach=1 << 30):
         """The first of the target's own, then of sm_80's, of the narrowest width:
-        exact, aligned, any."""
+        short, plain, exact, aligned, any."""
         best = None
         for kernel in self.kernels:
             if kernel.name != name or kernel.dtype != dtype or kernel.width < dim or kernel.target not in (self.target, "sm_80"):
                 continue
             if self.only and kernel.form != self.only:
                 continue
-            if kernel.form == "exact" and not (aligned and dim == kernel.width) or kernel.form == "aligned" and not aligned:
+            if kernel.form in ("exact", *PLAIN) and not (aligned and dim == kernel.width) or kernel.form == "aligned" and not aligned or kernel.form in PLAIN and capped:
+                continue
+            if kernel.form == "short" and reach >= FAR:
                 continue
             rank = (kernel.width, kernel.form == "any", kernel.target != self.target, kernel.form == "aligned")
             if best is None or rank < best[0]:
@@ -69,13 +72,15 @@ class Library:
         """Launches on torch's stream: values by argument name, tensors as their
         addresses. What is not given is null or 0."""
         arguments = []
-        for name, kind in self.arguments[kernel.name]:
+        for name, kind in self.arguments[kernel.name + ".plain" if kernel.form in PLAIN else kernel.name]:
             value = values.get(name, 0)
             if isinstance(value, torch.Tensor):
                 value = value.data_ptr()
             arguments.append(NUMBERS.get(name, ctypes.c_void_p if kind.startswith("*") else ctypes.c_int32)(value))
         pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.cast(ctypes.byref(argument), ctypes.c_void_p) for argument in arguments])
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        if kernel.form in PLAIN:
+            grid = min(grid, torch.cuda.get_device_properties(0).multi_processor_count)
         check(cuda.cuLaunchKernel(self.function(kernel), grid, 1, 1, kernel.threads, 1, 1, kernel.shared, stream, pointers, None))
 
 
@@ -90,7 +95,7 @@ class Attention:
         self.parts = None
         self.library, self.sequences, self.seq, self.heads, self.kv, self.dim = library, sequences, seq, heads, kv, dim
         self.values = {"seq": seq, "heads": heads, "group": heads // kv, "dim": dim, "causal": int(causal), "window": window,
-                       "scale": dim**-0.5 if scale is None else scale, "cap": cap}
+                       "scale": dim**-0.5 if scale is None else scale, "cap": cap, "pairs": heads * sequences}
 
     def splits(self, kernel, room=32 << 20):
         """As Kernel.Splits of choose.go."""
@@ -109,7 +114,7 @@ class Attention:
                 values[role + "_stride"] = tensor.stride(0)
                 aligned = aligned and tensor.data_ptr() % 16 == 0 and tensor.stride(0) % 8 == 0
                 dtype = "fp32" if tensor.dtype == torch.float32 else "bf16"
-        kernel = self.library.chosen(name, dtype, self.dim, aligned)
+        kernel = self.library.chosen(name, dtype, self.dim, aligned, self.values["cap"] > 0, min(self.seq, self.values["window"] or self.seq))
         grid = blocks(self.seq, kernel.rows) * self.sequences * (self.kv if name == "attention_dkv" else self.heads)
         if name == "attention_dkv":
             splits = splits or self.splits(kernel)

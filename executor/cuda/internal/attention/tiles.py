@@ -9,6 +9,8 @@ class Row(namedtuple("Row", "kernel dtype target width form queries keys warps s
     exact    heads of width values, addresses and rows in 16 bytes
     aligned  heads of up to width values, a multiple of 8, likewise
     any      heads of up to width values, wherever they lie
+    plain    as exact, and scores have no soft cap: see Plain
+    short    as plain, where a query sees fewer than 2048 keys (choose.go: far)
     """
 
     @property
@@ -21,6 +23,29 @@ class Row(namedtuple("Row", "kernel dtype target width form queries keys warps s
         return f"{self.kernel}.{self.dtype}.{self.width}.{self.form}.{self.target}.ptx"
 
 
+class Plain(namedtuple("Plain", "kernel width form teams settings")):
+    """A kernel in CUDA C++ for Hopper, whose teams own 64 rows each; settings are more macros."""
+
+    dtype, target = "bf16", "sm_90a"
+
+    @property
+    def rows(self):
+        return 64 * self.teams
+
+    @property
+    def warps(self):
+        """Those of the teams, and four that fetch."""
+        return 4 + 4 * self.teams
+
+    @property
+    def file(self):
+        return f"{self.kernel}.bf16.{self.width}.{self.form}.sm_90a.ptx"
+
+    @property
+    def macros(self):
+        return {"WIDTH": self.width, "TEAMS": self.teams} | self.settings
+
+
 def rows(dtype, target, width, form, forward, dkv, dq):
     """Blocks of queries × keys, warps, stages of the pipeline."""
     for kernel, blocks in (("attention", forward), ("attention_dkv", dkv), ("attention_dq", dq)):
@@ -29,14 +54,19 @@ def rows(dtype, target, width, form, forward, dkv, dq):
 
 # What is left spilled, in bytes a thread: of no other kernel any. Of dkv's it is
 # mostly what stays the same through the loop; without, products wait for each other.
-SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.exact.sm_90a.ptx": 80, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80}
+SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_dkv.bf16.128.plain.sm_90a.ptx": 24}
 
 # The fastest of those tried on an H100 that spill no register. The shared memory
 # of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
 # that models have, in "any", and fp32 are for being right: plain small blocks.
 ROWS = [
-    *rows("bf16", "sm_90a", 64, "exact", (64, 64, 4, 3), (64, 64, 4, 3), (64, 64, 4, 2)),
-    *rows("bf16", "sm_90a", 128, "exact", (64, 64, 4, 3), (64, 128, 8, 3), (64, 64, 4, 2)),
+    Plain("attention", 64, "short", 2, {"KEYS": 128, "SLOTS": 2}),
+    Plain("attention", 64, "plain", 3, {"KEYS": 128, "SLOTS": 2}),
+    Plain("attention", 128, "plain", 2, {"KEYS": 128, "SLOTS": 2}),
+    Plain("attention_dkv", 64, "plain", 2, {"SLOTS": 4, "OWN": 2, "PRODUCER": 40}),
+    Plain("attention_dkv", 128, "plain", 2, {"SLOTS": 3, "OWN": 2, "PRODUCER": 24}),
+    Plain("attention_dq", 64, "plain", 2, {"KEYS": 64, "SLOTS": 6, "PRODUCER": 40}),
+    Plain("attention_dq", 128, "plain", 2, {"KEYS": 64, "SLOTS": 4, "PRODUCER": 40}),
     *rows("bf16", "sm_90a", 128, "aligned", (64, 64, 4, 2), (64, 128, 8, 3), (64, 64, 4, 2)),
     *rows("bf16", "sm_90a", 256, "exact", (128, 32, 8, 3), (64, 32, 8, 3), (128, 32, 8, 3)),
     *rows("bf16", "sm_80", 64, "exact", (128, 32, 4, 3), (16, 64, 4, 2), (64, 32, 4, 2)),

@@ -23,7 +23,7 @@ func attend(call *Call) (Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := attendance(table, call, call.Kernels.hopper)
+	all, err := attendance(table, call, call.Kernels.hopper, int64(call.Kernels.processors))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ type attending struct {
 // attendance chooses the kernels of a call, and packs their arguments. It is one kernel, or two for
 // attention_dkv over several splits: the second adds up the splits' sums. These are in the
 // workspace, which nothing else uses between the two.
-func attendance(table *attention.Table, call *Call, hopper bool) (all []*attending, err error) {
+func attendance(table *attention.Table, call *Call, hopper bool, processors int64) (all []*attending, err error) {
 	heads, shared, seq := call.size("heads", 0), call.size("kv", 1), call.size("seq", 0)
 	sequences, dim := call.size("sequences", 0), call.size("dim", 0)
 	if heads < 1 || shared < 1 || heads%shared != 0 || seq < 1 {
@@ -70,9 +70,13 @@ func attendance(table *attention.Table, call *Call, hopper bool) (all []*attendi
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]int64{"group": heads / shared, "splits": 1, "rows": sequences * seq, "columns": shared * dim}
+	reach := seq
+	if window := call.size("window", 0); window > 0 {
+		reach = min(reach, window)
+	}
+	values := map[string]int64{"group": heads / shared, "pairs": heads * sequences, "splits": 1, "rows": sequences * seq, "columns": shared * dim}
 	for _, name := range []string{call.Kernel.Name, call.Kernel.Name + "_join"} {
-		kernel, err := table.Choose(name, dtype, dim, aligned, hopper)
+		kernel, err := table.Choose(name, dtype, dim, reach, aligned, call.number("cap", 0) > 0, hopper)
 		if err != nil {
 			return nil, err
 		}
@@ -81,11 +85,14 @@ func attendance(table *attention.Table, call *Call, hopper bool) (all []*attendi
 			values["splits"] = kernel.Splits(sequences, seq, heads, shared, dim, call.Workspace.Bytes)
 			blocks *= values["splits"]
 		}
+		if kernel.Plain() && processors > 0 {
+			blocks = min(blocks, processors)
+		}
 		if blocks > math.MaxInt32 {
 			return nil, fmt.Errorf("%d blocks are more than a launch has", blocks)
 		}
 		made := &attending{kernel: kernel, shape: driver.Shape{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{kernel.Threads, 1, 1}, Shared: int(kernel.Shared)}}
-		if err := made.pack(table.Arguments[name], call, values); err != nil {
+		if err := made.pack(table.Arguments(kernel), call, values); err != nil {
 			return nil, err
 		}
 		if all = append(all, made); values["splits"] == 1 {

@@ -39,8 +39,10 @@ func TestAttentionArguments(t *testing.T) {
 	dims := func(arguments *driver.Arguments) {
 		arguments.Int32(100).Int32(8).Int32(4).Int32(64).Int32(1).Int32(30).Float32(0.125).Float32(50).Address(0).Address(0)
 	}
-	train, infer, dkv, dq := new(driver.Arguments), new(driver.Arguments), new(driver.Arguments), new(driver.Arguments)
+	plain, train, infer, dkv, dq := new(driver.Arguments), new(driver.Arguments), new(driver.Arguments), new(driver.Arguments), new(driver.Arguments)
 	dims(train.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Int32(768).Int32(768).Int32(768).Int32(512))
+	plain.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0).Int32(768).Int32(768).Int32(768).Int32(512)
+	plain.Int32(100).Int32(8).Int32(4).Int32(64).Int32(1).Int32(0).Float32(0.5).Int32(16)
 	infer.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0).Int32(768).Int32(768).Int32(768).Int32(512)
 	infer.Int32(100).Int32(8).Int32(4).Int32(64).Int32(0).Int32(0).Float32(0.5).Float32(0).Address(0).Address(0)
 	gradients := func(arguments *driver.Arguments, splits int32) {
@@ -63,18 +65,20 @@ func TestAttentionArguments(t *testing.T) {
 	join.Address(0x100000).Address(0xc400).Address(0xc500).Int32(900).Int32(901).Int32(200).Int32(128).Int32(4).Address(0).Address(0)
 	roomy := back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16)
 	roomy.call.Workspace = blas.Workspace{Address: 0x100000, Bytes: 4 * 2 * 4 * 200 * 128}
+	many := fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 causal=1 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16)
 	for _, trial := range []struct {
 		testCall *testCall
 		hopper   bool
 		want     []launched
 	}{
-		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, []launched{{"attention.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, train}}},
+		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, train}}},
+		{many, true, []launched{{"attention.bf16.64.short.sm_90a.ptx", 12, plain}}},
 		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer}}},
 		{back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16), true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv}}},
 		{roomy, true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2 * 4, split}, {"attention_dkv_join.bf16.256.any.sm_80.ptx", 25, join}}},
-		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, []launched{{"attention_dq.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, dq}}},
+		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, []launched{{"attention_dq.bf16.64.exact.sm_80.ptx", 2 * 8 * 2, dq}}},
 	} {
-		all, err := attendance(table, trial.testCall.call, trial.hopper)
+		all, err := attendance(table, trial.testCall.call, trial.hopper, 12)
 		if err != nil || len(all) != len(trial.want) {
 			t.Errorf("%d launches, %v, want %d", len(all), err, len(trial.want))
 			continue
@@ -108,7 +112,7 @@ func TestAttentionRefuses(t *testing.T) {
 		"q_stride=4294967296 does not fit into 32 bits":         newTestCall("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
 		"there is no attention for heads of 300 values of bf16": fused("attention", "heads=8 kv=2 dim=300 seq=4"),
 	} {
-		if _, err := attendance(table, testCall.call, true); err == nil || err.Error() != want {
+		if _, err := attendance(table, testCall.call, true, 12); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -12,7 +12,7 @@ import sys
 import nvidia.cuda_nvrtc
 
 HERE = pathlib.Path(__file__).parent
-OPTIONS = ["--fmad=false", "--std=c++17", "--device-as-default-execution-space", "--no-source-include", f"--include-path={HERE}"]
+OPTIONS = ["--fmad=false", "--std=c++17", "--device-as-default-execution-space", "--no-source-include"]
 
 
 def library():
@@ -23,13 +23,13 @@ def library():
     return ctypes.CDLL(str(folder / "libnvrtc.so.11.2"))
 
 
-def compile(nvrtc, source):
-    """The PTX of a source, ending in a newline."""
+def compile(nvrtc, source, *words):
+    """The PTX of a source, ending in a newline. words are more options."""
     program = ctypes.c_void_p()
     text = source.read_bytes()
     hopper = source.stem.endswith("_90")
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.name.encode(), 0, None, None)
-    words = [f"--gpu-architecture=compute_{90 if hopper else 80}", *OPTIONS]
+    words = [f"--gpu-architecture=compute_{90 if hopper else 80}", *OPTIONS, f"--include-path={source.parent}", *words]
     options = (ctypes.c_char_p * len(words))(*[word.encode() for word in words])
     failed = nvrtc.nvrtcCompileProgram(program, len(words), options)
     size = ctypes.c_size_t()

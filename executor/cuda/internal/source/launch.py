@@ -180,8 +180,9 @@ class Call:
         return functions[function], (*grid, 1, 1)[:3], block, clear, extra, buffer, size
 
     def run(self):
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         for function, grid, block, clear, extra, *_ in self.plan:
             if clear and self.begins:
                 self.operands["d"].zero_()
             if min(grid) > 0:
-                held(cuda.cuLaunchKernel(function, *grid, block, 1, 1, 0, None, None, extra))
+                held(cuda.cuLaunchKernel(function, *grid, block, 1, 1, 0, stream, None, extra))

@@ -1,0 +1,182 @@
+// Attention forward on Hopper: y = softmax(q·kᵀ)·v and the rows' log Σ exp. A team of
+// warps fetches, TEAMS of them own 64 queries each. Scores of the next keys are under way while
+// those of the last become weights; teams issue their products by turns, so that one's
+// products run while another makes weights. A block on every multiprocessor goes through
+// the tasks, and its fetchers are ahead by up to a task.
+#include "hopper.h"
+
+const int QUERIES = TEAMS * 64, Q_BYTES = QUERIES * WIDTH * 2, K_BYTES = KEYS * WIDTH * 2;
+extern "C" __constant__ const int SHARED = 1024 + 2 * Q_BYTES + 2 * SLOTS * K_BYTES + 32 + SLOTS * 32;
+
+struct Call {
+    const bf16 *q, *k, *v;
+    bf16 *y;
+    float *lse;
+    int qStride, kStride, vStride, yStride, seq, heads, group;
+    Mask mask;
+    float unit;
+};
+
+struct Walk {
+    int blocks, pairs, count;
+    __device__ Walk(const Call &call, int pairs) : blocks((call.seq + QUERIES - 1) / QUERIES), pairs(pairs), count(blocks * pairs) {}
+    __device__ Task of(const Call &call, int number) const {
+        int block = number / pairs, pair = number - block * pairs, sequence = pair / call.heads;
+        return Task{(blocks - 1 - block) * QUERIES, pair - sequence * call.heads, (i64)sequence * call.seq};
+    }
+};
+
+__device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values) {
+    Fetcher fetcher;
+    _Pragma("unroll 1") for (int number = blockIdx.x; number < walk.count; number = after(number)) {
+        Task task = walk.of(call, number);
+        Span span = keysOf<QUERIES, KEYS>(call.mask, task.first);
+        fetcher.open(queries);
+        fetch<QUERIES, WIDTH>(queries.at(), call.q + (task.token + task.first) * call.qStride + task.head * WIDTH, call.qStride, call.seq - task.first);
+        fetcher.close(queries);
+        const bf16 *k = call.k + task.token * call.kStride + task.head / call.group * WIDTH, *v = call.v + task.token * call.vStride + task.head / call.group * WIDTH;
+        _Pragma("unroll 1") for (int block = span.end - 1; block >= span.begin - 1; block--) {
+            if (block >= span.begin) {
+                fetcher.open(keys);
+                fetch<KEYS, WIDTH>(keys.at(), k + (i64)block * KEYS * call.kStride, call.kStride, call.seq - block * KEYS);
+                fetcher.close(keys);
+            }
+            if (block < span.end - 1) {
+                fetcher.open(values);
+                fetch<KEYS, WIDTH>(values.at(), v + (i64)(block + 1) * KEYS * call.vStride, call.vStride, call.seq - (block + 1) * KEYS);
+                fetcher.close(values);
+            }
+        }
+    }
+    fetcher.flush();
+}
+
+// Rows are a lane's two rows.
+struct Rows {
+    float most[2], total[2]; // the largest score, and the lane's part of the sum of weights
+};
+
+// weigh makes weights of scores, and returns by what sums made before shrink.
+__device__ inline void weigh(const Call &call, float (&score)[KEYS / 2], Rows &rows, float (&shrink)[2], int query, int start, bool masked) {
+    if (masked) {
+        UNROLL for (int half = 0; half < 2; half++) {
+            int low, high;
+            call.mask.keys(query + half * 8, low, high);
+            cover(score, half, low, high, start, NEVER);
+        }
+    }
+    UNROLL for (int half = 0; half < 2; half++) {
+        float most = rows.most[half], sum = 0;
+        UNROLL for (int i = 0; i < KEYS / 4; i++) most = fmaxf(most, score[i / 2 * 4 + half * 2 + i % 2]);
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+        float base = most == NEVER ? 0 : most * call.unit; // a row that has seen nothing yet
+        shrink[half] = power(fmaf(rows.most[half], call.unit, -base));
+        UNROLL for (int i = 0; i < KEYS / 4; i++) {
+            float &at = score[i / 2 * 4 + half * 2 + i % 2];
+            at = power(fmaf(at, call.unit, -base)), sum += at;
+        }
+        rows.most[half] = most, rows.total[half] = fmaf(rows.total[half], shrink[half], sum);
+    }
+}
+
+__device__ inline void attendAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values, int team) {
+    int lane = threadIdx.x % 32, place = team * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4;
+    if (team == TEAMS - 1) teamArrive(1, 256);
+    auto turn = [&] { teamMeet(1 + team, 256); };
+    auto pass = [&] { teamArrive(1 + (team + 1) % TEAMS, 256); };
+    _Pragma("unroll 1") for (int number = blockIdx.x; number < walk.count; number = after(number)) {
+        Task task = walk.of(call, number);
+        Span span = keysOf<QUERIES, KEYS>(call.mask, task.first);
+        Rows rows{{NEVER, NEVER}, {0, 0}};
+        float score[KEYS / 2], out[WIDTH / 2], shrink[2];
+        unsigned weight[KEYS / 4];
+        unsigned query = queries.at() + team * 64 * 128;
+        int block = span.end - 1;
+        queries.await();
+        keys.await();
+        begin();
+        across<WIDTH>(score, query, QUERIES, keys.at(), KEYS);
+        send();
+        finish<0>();
+        hold(score);
+        keys.release();
+        keys.next();
+        weigh(call, score, rows, shrink, task.first + place, block * KEYS, span.masked(block));
+        narrowed(weight, score);
+        int keep = 0;
+        _Pragma("unroll 1") for (block--; block >= span.begin; block--) {
+            keys.await();
+            turn();
+            begin();
+            hold(score);
+            across<WIDTH>(score, query, QUERIES, keys.at(), KEYS);
+            send();
+            values.await();
+            begin();
+            hold(out);
+            hold(weight);
+            along<KEYS>(out, weight, values.at(), keep);
+            send();
+            pass();
+            finish<1>();
+            hold(score);
+            keys.release();
+            keys.next();
+            weigh(call, score, rows, shrink, task.first + place, block * KEYS, span.masked(block));
+            finish<0>();
+            hold(out);
+            hold(weight);
+            values.release();
+            values.next();
+            UNROLL for (int i = 0; i < WIDTH / 2; i++) out[i] *= shrink[i / 2 % 2];
+            narrowed(weight, score);
+            keep = 1;
+        }
+        queries.release();
+        queries.next();
+        values.await();
+        begin();
+        hold(out);
+        hold(weight);
+        along<KEYS>(out, weight, values.at(), keep);
+        send();
+        UNROLL for (int half = 0; half < 2; half++) {
+            rows.total[half] += __shfl_xor_sync(~0u, rows.total[half], 1);
+            rows.total[half] += __shfl_xor_sync(~0u, rows.total[half], 2);
+            int row = task.first + place + half * 8;
+            if (call.lse && lane % 4 == 0 && row < call.seq) call.lse[(task.token + row) * call.heads + task.head] = fmaf(rows.most[half], call.unit, logarithm(rows.total[half])) * LN2;
+        }
+        finish<0>();
+        hold(out);
+        hold(weight);
+        values.release();
+        values.next();
+        int first = task.first + team * 64;
+        store(call.y + (task.token + first) * call.yStride + task.head * WIDTH, call.yStride, out, 1 / rows.total[0], 1 / rows.total[1], call.seq - first);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(128 + TEAMS * 128, 1)
+    attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *y, float *lse, int qStride, int kStride, int vStride, int yStride, int seq, int heads, int group, int dim, int causal, int window,
+              float scale, int pairs) {
+    extern __shared__ char room[];
+    unsigned base = (place(room) + 1023) & ~1023u, gates = base + 2 * Q_BYTES + 2 * SLOTS * K_BYTES;
+    Ring<2> queries(gates, base, Q_BYTES);
+    Ring<SLOTS> keys(gates + 32, base + 2 * Q_BYTES, K_BYTES), values(gates + 32 + SLOTS * 16, base + 2 * Q_BYTES + SLOTS * K_BYTES, K_BYTES);
+    if (threadIdx.x == 0) {
+        queries.begin(128, TEAMS * 4), keys.begin(128, TEAMS * 4), values.begin(128, TEAMS * 4);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    Call call{q, k, v, y, lse, qStride, kStride, vStride, yStride, seq, heads, group, Mask(seq, causal, window), scale * LOG2E};
+    Walk walk(call, pairs);
+    int team = __shfl_sync(~0u, threadIdx.x / 128, 0);
+    if (team == 0) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(TEAMS == 2 ? 40 : 32));
+        fetchAll(call, walk, queries, keys, values);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(TEAMS == 2 ? 232 : 160));
+        attendAll(call, walk, queries, keys, values, team - 1);
+    }
+}
