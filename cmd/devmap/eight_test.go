@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// predictedRow is what devmap says of a row before it is measured. Digest is of the plan's file.
+type predictedRow struct {
+	Name   string  `json:"case"`
+	Date   string  `json:"date"` // when the prediction was made
+	Peaks  []int64 `json:"peak_allocated_bytes"`
+	Used   []int64 `json:"device_used_bytes"`
+	Step   float64 `json:"step_seconds"` // 0: not predicted
+	Digest string  `json:"digest"`
+}
+
+// TestEightPredicted compares the predictions for eight GPUs (eight_predicted.jsonl) with what
+// devmap predicts now for the rows of `make gpu PART=eight`. UPDATE_GOLDEN=1 writes those that differ,
+// with the date.
+func TestEightPredicted(t *testing.T) {
+	const measured = "../../fixtures/measured"
+	rows, err := os.ReadFile(filepath.Join(measured, "how", "eight.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join(measured, "eight_predicted.jsonl")
+	committed, err := os.ReadFile(golden)
+	if err != nil && os.Getenv("UPDATE_GOLDEN") != "1" {
+		t.Fatal(err)
+	}
+	before := map[string]predictedRow{}
+	for line := range bytes.Lines(committed) {
+		var row predictedRow
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatal(err)
+		}
+		before[row.Name] = row
+	}
+	var written []byte
+	for line := range strings.Lines(string(rows)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(strings.TrimSpace(line), "|")
+		flags := strings.NewReplacer("{n}", "8", "{half}", "4").Replace(fields[4])
+		got := predictedOf(t, fields[0]+", "+fields[3], fields[3], strings.Fields(flags))
+		want := before[got.Name]
+		if got.Date = want.Date; cmp.Diff(want, got) != "" {
+			got.Date = time.Now().UTC().Format(time.DateOnly)
+			if os.Getenv("UPDATE_GOLDEN") != "1" {
+				t.Errorf("%s (committed −, now +): UPDATE_GOLDEN=1 writes it\n%s", got.Name, cmp.Diff(want, got))
+			}
+		}
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written = append(append(written, text...), '\n')
+	}
+	if n := bytes.Count(written, []byte{'\n'}); n != len(before) && os.Getenv("UPDATE_GOLDEN") != "1" {
+		t.Errorf("%d rows, and %d predictions are committed", n, len(before))
+	}
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		if err := os.WriteFile(golden, written, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// predictedOf plans a row on GPUs of the catalogue.
+func predictedOf(t *testing.T, name, model string, flags []string) predictedRow {
+	t.Helper()
+	data := devmap(t, 0, append([]string{"plan", model, "--gpu", "h200-141gb"}, flags...)...)
+	var plan struct {
+		StepSeconds float64 `json:"step_seconds"`
+		Devices     []struct {
+			Predicted struct {
+				PeakAllocatedBytes int64 `json:"peak_allocated_bytes"`
+				DeviceUsedBytes    int64 `json:"device_used_bytes"`
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &plan); err != nil {
+		t.Fatal(err)
+	}
+	row := predictedRow{Name: name, Step: plan.StepSeconds, Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data))}
+	for _, device := range plan.Devices {
+		row.Peaks = append(row.Peaks, device.Predicted.PeakAllocatedBytes)
+		row.Used = append(row.Used, device.Predicted.DeviceUsedBytes)
+	}
+	return row
+}
