@@ -119,6 +119,10 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
+	fewer := fewerNotes(path, plan, topo)
+	if len(fewer) > 0 && len(flat) == 0 {
+		return out.Usagef("%s", fewer[0])
+	}
 	if err := command.suits(path, workload.Strategy, plan); err != nil {
 		return err
 	}
@@ -140,12 +144,21 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.try(cmd.Context(), model, of, flat, report); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
+	notes := slices.Concat(fewer, allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
 	if err := command.show(cmd, of, report, notes); err != nil {
 		return err
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return faultOf(report)
+}
+
+// fewerNotes names the GPUs that a plan has and the command's flags do not.
+func fewerNotes(path string, plan *devicemap.Plan, topo *costmodel.Topology) []string {
+	if plan == nil || len(topo.Devices) >= len(plan.Topology.Devices) {
+		return nil
+	}
+	count, here := len(plan.Topology.Devices), len(topo.Devices)
+	return []string{fmt.Sprintf("%s is for %s, and %s: plan again with --gpus %d", out.OneLine(path), show.Plural(count, "GPU"), show.Missing(count, here), here)}
 }
 
 // try runs a step with the map, if --run is given. A failed step is a fault. A map with another
