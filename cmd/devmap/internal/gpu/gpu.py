@@ -36,6 +36,7 @@ ALONE = {
     "even": ("peers", "several GPUs: the largest arena of maps beside the mean, and beside the plan"),
     "onto": ("peers", "several GPUs: an 8B model's file onto all at once, beside copies from pinned memory"),
     "maps": ("maps", "several GPUs: devmap's own maps under Accelerate, each GPU beside the prediction"),
+    "eight": ("eight", "rows of eight GPUs in the engines that they are for, each beside the committed prediction; on fewer GPUs smaller models"),
     "across": ("peers", "several GPUs: one device's bits, by both transports"),
     "watch": ("watched", "commands under devmap watch: peaks to the byte of their own, what watching takes; emit --for torch-check of three families"),
     "swap": ("swap", "two models by turns: nothing lost in 20 cycles, kept ones too; a wake of 16 GB beside the link; others, kills, refusals, what commands leave"),
