@@ -86,7 +86,7 @@ func ranksOf(stages []devicemap.Stage) (ranks []int, count int) {
 }
 
 // torchRuntime is what reads the file: the class of schedules that come from
-// elsewhere (torch 2.11, distributed/pipelining/schedules.py).
+// elsewhere (torch 2.11 to 2.15, distributed/pipelining/schedules.py).
 func torchRuntime(input *Input, file string) (usage, note string) {
 	plan, workload := input.Plan, &input.Plan.Workload
 	usage = fmt.Sprintf("_PipelineScheduleRuntime(stages, n_microbatches=%d, loss_fn=LOSS)._load_csv(%s, format=\"compute_only\")", max(1, workload.MicroBatches), quote.Python(file))

@@ -94,6 +94,11 @@ func newDistRow(t *testing.T, ranks []distRank) distRow {
 	if slices.Contains(opts, "ckpt") {
 		r.w.Recompute = costmodel.RecomputeFull
 	}
+	for _, opt := range opts {
+		if blocks, ok := strings.CutPrefix(opt, "blocks"); ok {
+			r.w.Recompute = strings.ReplaceAll(blocks, "+", ",")
+		}
+	}
 	switch r.engine {
 	case "ddp":
 		r.w.Strategy = costmodel.DDP

@@ -33,6 +33,7 @@ ALONE = {
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
     "copies": ("peers", "several GPUs: copies between them beside torch's"),
     "pipelines": ("pipelines", "several GPUs: memory of pipelines, their speed beside one GPU's and torch.distributed.pipelining's, the simulated step"),
+    "schedules": ("schedules", "several GPUs: every schedule of an 8B model: predicted and measured steps, memory, losses, torch's classes on the same cuts"),
     "even": ("peers", "several GPUs: the largest arena of maps beside the mean, and beside the plan"),
     "onto": ("peers", "several GPUs: an 8B model's file onto all at once, beside copies from pinned memory"),
     "maps": ("maps", "several GPUs: devmap's own maps under Accelerate, each GPU beside the prediction"),
@@ -54,7 +55,7 @@ BESIDE = {
     "sanitizer": ("kernels", "compute-sanitizer over every kernel: memcheck, racecheck"),
 }
 PARTS = ALONE | BESIDE
-WITH = {"peers": ("copies", "pipelines", "even", "onto", "maps", "across")}  # names of several parts
+WITH = {"peers": ("copies", "pipelines", "schedules", "even", "onto", "maps", "across")}  # names of several parts
 GPU_ALONE = ("copies", "maps", "watch", "swap", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
 
 

@@ -37,7 +37,7 @@ class Pipelined:
     stages: list
     report: dict
     simulated: dict
-    folder: str  # of the model
+    folder: str = ""  # of the model, where it is another than the name's
     csv: str = ""  # the schedule's file, where PyTorch has no class of it
 
     @property
@@ -49,12 +49,12 @@ class Pipelined:
         """Of all GPUs together: how much of the simulated step they have nothing to compute."""
         return statistics.mean(device["bubble"] for device in self.simulated["devices"])
 
-    def case(self):
+    def case(self, shared):
         """The same for PyTorch."""
         stages = [{"device": stage["device"], "units": stage["units"]} for stage in self.stages]
         steps = len(self.report["steps"])
         job = {name: getattr(self.job, name) for name in ("schedule", "batch", "micro_batches", "seq", "recompute")}
-        return {"name": self.name, "model": os.path.basename(self.folder), "stages": stages, "steps": steps, "csv": self.csv} | job
+        return {"name": self.name, "model": os.path.basename(self.folder) or self.model, "stages": stages, "steps": steps, "csv": self.csv} | job
 
 
 def pipelined(shared, engine, count, model, steps, objective="time", **over):
@@ -65,7 +65,7 @@ def pipelined(shared, engine, count, model, steps, objective="time", **over):
         stages = json.load(file)["stages"]
     ran = engine.run(plan, "--weights", "random", "--steps", str(steps))
     cut = "" if objective == "time" else f" in {job.micro_batches} micro-batches, cut for {objective}"
-    return Pipelined(f"{model} {job.schedule} on {count} GPUs{cut}", model, job, stages, ran.report, engine.simulated(plan), shared.config(model))
+    return Pipelined(f"{model} {job.schedule} on {count} GPUs{cut}", model, job, stages, ran.report, engine.simulated(plan))
 
 
 def pipelines(shared, figures):
@@ -154,8 +154,8 @@ def beside(figures, shared, engine, found, section=NAME):
     """PyTorch's own pipelines on the same cuts, all by one set of processes; each is judged as it ends."""
     path, left = engine.place("cases.json"), {run.name: run for run in found}
     with open(path, "w") as file:
-        json.dump([run.case() for run in found], file)
-    folder = {os.path.dirname(run.folder) for run in found}.pop()
+        json.dump([run.case(shared) for run in found], file)
+    folder = {os.path.dirname(run.folder or shared.config(run.model)) for run in found}.pop()
     with figures.attempt(section, "torch.distributed.pipelining"):
         for row in map(json.loads, shared.streamed("pipelining.py", folder, path)):
             judged(figures, left.pop(row["name"]), row, section)

@@ -2,8 +2,8 @@
 
 usage: pipelining.py MODELS CASES
 
-CASES is a file: a list of objects with name, model, schedule (1f1b, gpipe, interleaved, or another, whose file is csv), stages (of
-each its device and units), batch, micro_batches, seq, recompute and steps. A process a GPU, by NCCL; bf16 weights, sdpa, fused AdamW, gradients set to
+CASES is a file: a list of objects with name, model, schedule (1f1b, gpipe, interleaved, zbv, or another, whose file is csv), stages
+(of each its device and units), batch, micro_batches, seq, recompute and steps. A process a GPU, by NCCL; bf16 weights, sdpa, fused AdamW, gradients set to
 none. torch.distributed.pipelining has stage i on rank i, so that ranks take GPUs in the order of their stages, anew for
 each case. A matrix that is tied across stages is two that are trained apart, which is less work. Prints a JSON object a
 case: seconds of each step after two to warm up, from where all begin to where all have ended, and what the allocator of
@@ -25,13 +25,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 import torch  # noqa: E402
 from torch import distributed  # noqa: E402
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B  # noqa: E402
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleZBVZeroBubble  # noqa: E402
 from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 from peer import drawn  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
-SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "interleaved": ScheduleInterleaved1F1B}
+SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "interleaved": ScheduleInterleaved1F1B, "zbv": ScheduleZBVZeroBubble}
 WARM, IGNORED, WAITS = 2, -100, datetime.timedelta(seconds=60)
 ON_GPUS = torch.cuda.is_available()  # processors try the script; its figures mean nothing
 
@@ -92,6 +92,8 @@ def measured(models, case, device, place):
     torch.manual_seed(0)
     modules, vocabulary = zip(*(built(os.path.join(models, case["model"], "config.json"), case["stages"][number]["units"], place) for number in mine))
     stages = [PipelineStage(module, number, len(case["stages"]), place) for module, number in zip(modules, mine)]
+    for stage in () if ON_GPUS else stages:
+        stage._get_init_p2p_neighbors_ops = list  # gloo has no messages from a rank to itself
     for module in modules:
         module.recompute = case["recompute"] == "full"
     schedule = SCHEDULES.get(case["schedule"], _PipelineScheduleRuntime)(stages[0] if case["schedule"] in ("1f1b", "gpipe") else stages, case["micro_batches"], loss_fn=loss_of)
@@ -114,12 +116,11 @@ def measured(models, case, device, place):
 
 
 def order(case):
-    """Devices by the first of their stages. Where a device has several, later ones go round in the same order, or as the
-    schedule's file has them."""
+    """Devices by the first of their stages. Later stages go round in the same order, and back under zbv, or as the schedule's file has them."""
     devices = [stage["device"] for stage in case["stages"]]
     first = list(dict.fromkeys(devices))
-    if not case["csv"] and devices != first * (len(devices) // len(first)):
-        raise ValueError(f"{case['name']}: torch.distributed.pipelining has stage i on rank i modulo their number, and not on {devices}")
+    if not case["csv"] and devices != (first + first[::-1] if case["schedule"] == "zbv" else first * (len(devices) // len(first))):
+        raise ValueError(f"{case['name']}: torch.distributed.pipelining does not put stages on {devices}")
     return first
 
 

@@ -27,7 +27,6 @@ from .values import UNANSWERED, Values, at_last_token, sized
 _SMALL = 64  # a tensor of the CPU with at most so many elements is real, a larger one has no data if it is made here
 _MADE = frozenset("empty empty_strided zeros ones full rand randn normal empty_like zeros_like ones_like full_like rand_like randn_like".split())
 WORKSPACE = "cuBLAS workspace"
-_RESIZE = torch.UntypedStorage.resize_
 # Operations that write into their first tensor and allocate nothing. They are not run: there is no data.
 _IN_PLACE = frozenset("copy_ zero_ fill_ normal_ uniform_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_".split())
 
@@ -112,11 +111,12 @@ class Ledger(TorchDispatchMode):
         self.log: list[list[int]] = []
         self.births: list[Place] = []
         self.sizes: list[int] = []
-        self.refs: dict[int, tuple[Any, int, int]] = {}  # by storage: the number of its birth, its GPU
+        self.refs: dict[int, tuple[Any, int]] = {}
         self.spaces: set[tuple[str, bool, int]] = set()
         self.doubts: dict[str, tuple[float, int]] = {}  # by what is said, the most that it may reach, and the GPU
         self.now, self.most = [0] * machine.count, [0] * machine.count
         self.alive: dict[int, tuple[int, int]] = {}
+        self.emptied: dict[int, int] = {}  # the GPU of a storage that was resized
         self.operations: Counter = Counter()
         self.homes: dict[int, Any] = {}  # by the sequence number of autograd's node
         self.last = torch.device("cuda", 0)
@@ -173,29 +173,39 @@ class Ledger(TorchDispatchMode):
     def track(self, tensor: Any, operation: str, least: int = 0) -> None:
         """Logs the storage of a tensor, which has at least least bytes, and its end."""
         storage = tensor.untyped_storage()
-        size = max(storage.nbytes(), least)
-        if storage._cdata not in self.refs and size:
-            self._follow(storage, size, tensor.device.index or 0, operation)
+        key, size = storage._cdata, max(storage.nbytes(), least)
+        if key in self.refs or size == 0:
+            return
+        number = self.born(size, tensor.device.index or 0, self.places.here(operation))
 
-    def _follow(self, storage: Any, size: int, device: int, operation: str) -> None:
-        key, number = storage._cdata, self.born(size, device, self.places.here(operation))
+        self.follow(storage, number)
+
+    def follow(self, storage: Any, number: int) -> None:
+        """Logs the end of a storage, which is the birth of that number."""
+        key = storage._cdata
 
         def gone(_: Any, self: Ledger = self, key: int = key, number: int = number) -> None:
             if self.refs.get(key, (None, None))[1] == number:
                 del self.refs[key]
+                self.emptied.pop(key, None)
             if number in self.alive:
                 self.die(number)
 
-        self.refs[key] = weakref.ref(storage, gone), number, device
+        self.refs[key] = weakref.ref(storage, gone), number
 
-    def resize(self, storage: Any, size: int) -> Any:
-        """UntypedStorage.resize_: FSDP frees the gathered parameters of a block by it, and takes them again."""
-        _, number, device = self.refs.get(storage._cdata, (None, 0, 0))
+    def resized(self, storage: Any, size: int) -> Any:
+        """UntypedStorage.resize_, with which FSDP frees gathered parameters and allocates them again."""
+        key, before = storage._cdata, storage.nbytes()
+        made = torch._C.StorageBase.resize_(storage, size)
+        number = self.refs.get(key, (None, 0))[1]
+        if not number or size == before:
+            return made
         if number in self.alive:
+            self.emptied[key] = self.alive[number][0]
             self.die(number)
-        if number and size:
-            self._follow(storage, size, device, "resize_")
-        return _RESIZE(storage, size)
+        if size:
+            self.follow(storage, self.born(size, self.emptied[key], self.places.here("resize_")))
+        return made
 
     def made_by(self, tensor: Any) -> str:
         """The operation that made a tensor's storage."""

@@ -207,6 +207,8 @@ _INSIDE = frozenset(
 
 def library(func: Any, name: str) -> str:
     """The memory of an operation that no rule gives and no bound limits; empty if there is none."""
+    if func.namespace in ("c10d", "_c10d_functional", "fsdp"):  # collectives and copies into what they are given
+        return ""
     if func.namespace not in ("aten", "prims", "prim"):
         return f"memory inside {func.namespace}::{name}, an operation of an extension,"
     if name in _EASY:

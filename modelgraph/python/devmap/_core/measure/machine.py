@@ -346,10 +346,10 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     memory = {"empty_cache", "reset_peak_memory_stats", "reset_max_memory_allocated", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "mem_get_info"}
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
-    swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count), (torch._C, "_get_accelerator", lambda *_: torch.device("cuda"))]
+    swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count), (torch._C, "_get_accelerator", lambda *_: torch.device("cuda")), (torch.accelerator, "current_stream", lambda *_: torch.cuda.current_stream())]
     swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", lambda tensor, **_: ledger.numpy(tensor)), (FakeTensor, "__format__", _formatted), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", flatten)]
     swaps += [(torch.cuda, name + "Tensor", legacy) for name, legacy in _LEGACY.items()] + [(torch.Tensor, "type", _type)]
-    swaps += [(torch.UntypedStorage, "resize_", lambda storage, size: ledger.resize(storage, size))]
+    swaps += [(torch.UntypedStorage, "resize_", lambda storage, size: ledger.resized(storage, size))]
     swaps += [(torch, "save", lambda *_, **__: None)]  # there is no data to write
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]

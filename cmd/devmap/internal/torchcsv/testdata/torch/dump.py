@@ -1,14 +1,20 @@
 """Writes the *.csv beside it: what torch 2.11's schedule classes run, dumped by
-torch (torch/distributed/pipelining/schedules.py, _dump_csv). Given files, reads
-them with torch's own loader instead (_PipelineScheduleRuntime._load_csv):
+torch (torch/distributed/pipelining/schedules.py, _dump_csv). Given files, torch
+reads and judges them:
 
     python dump.py                        # write
     python dump.py RANKS STAGES MICROBATCHES FILE.csv   # read
+    python dump.py judge FOLDER ROWS.jsonl   # judge every file of a folder
 
-Reading also judges the file by torch's _validate_schedule, which finds the rank of
-each stage, and by _simulate_comms_compute, which runs the messages that torch adds.
+A file KIND_RANKSxSTAGESxMICROBATCHES.csv of the folder becomes a row of ROWS, or its
+row gets this release of torch too. torch reads a file with its own loader
+(_PipelineScheduleRuntime._load_csv). _validate_schedule finds the rank of each stage.
+_simulate_comms_compute runs the messages that torch adds. From torch 2.15 on,
+analyze_pipeline_activation_liveness counts what is alive.
 """
 
+import hashlib
+import json
 import pathlib
 import sys
 
@@ -50,16 +56,57 @@ def single(kind, ranks, batches):
     return made._get_pipeline_order()
 
 
+def judged(ranks, stages, batches, path):
+    """What torch reads from a file, the rank of each stage and the steps of its simulation."""
+    made = runtime(ranks, stages, batches)
+    made._load_csv(path, format="compute_only")
+    rank_of = schedules._validate_schedule(made.pipeline_order, ranks, stages, batches)
+    rows = {rank: [a for a in row if a is not None] for rank, row in made.pipeline_order.items()}
+    sent = schedules._add_send_recv(rows, stage_to_rank=lambda stage: rank_of[stage], num_stages=stages)
+    steps = schedules._simulate_comms_compute(sent, lambda stage: rank_of[stage], stages)
+    return made, [rank_of[s] for s in range(stages)], max(map(len, steps.values()))
+
+
+def alive(made, rank_of):
+    """The most micro-batches of all stages that each rank keeps at once, by torch's own analysis."""
+    analyze = getattr(schedules, "analyze_pipeline_activation_liveness", None)
+    if analyze is None:
+        return None
+    out = []
+    for rank in range(1 + max(rank_of)):
+        of = [stage for stage, on in enumerate(rank_of) if on == rank]
+        out.append(analyze(made, pp_rank=rank, stage_indices=of, granularity="stage_microbatch").num_slots)
+    return out
+
+
+def judge(folder, rows):
+    """A row for each file, with the releases of torch that say the same of it."""
+    path = pathlib.Path(rows)
+    known = {row["file"]: row for row in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
+    for file in sorted(pathlib.Path(folder).glob("*.csv")):
+        ranks, stages, batches = map(int, file.stem.split("_")[1].split("x"))
+        made, rank_of, steps = judged(ranks, stages, batches, str(file))
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        row = known.get(file.name, {})
+        if row.get("sha256") != digest:
+            row = {"file": file.name, "sha256": digest, "torch": [], "ranks": rank_of, "steps": steps}
+        if (row["ranks"], row["steps"]) != (rank_of, steps):
+            raise SystemExit(f"{file.name}: torch {torch.__version__} has ranks {rank_of} and {steps} steps, the row {row}")
+        row["torch"] = sorted({*row["torch"], torch.__version__.split("+")[0]})
+        kept = alive(made, rank_of)
+        row |= {"alive": kept} if kept else {}
+        known[file.name] = row
+    path.write_text("".join(json.dumps(known[name]) + "\n" for name in sorted(known)))
+    print("torch", torch.__version__, "judged", len(known), "files")
+
+
 def main():
+    if sys.argv[1:2] == ["judge"]:
+        judge(*sys.argv[2:])
+        return
     if len(sys.argv) > 1:
-        ranks, stages, batches = map(int, sys.argv[1:4])
-        made = runtime(ranks, stages, batches)
-        made._load_csv(sys.argv[4], format="compute_only")
-        rank_of = schedules._validate_schedule(made.pipeline_order, ranks, stages, batches)
-        rows = {rank: [a for a in row if a is not None] for rank, row in made.pipeline_order.items()}
-        sent = schedules._add_send_recv(rows, stage_to_rank=lambda stage: rank_of[stage], num_stages=stages)
-        steps = schedules._simulate_comms_compute(sent, lambda stage: rank_of[stage], stages)
-        print("torch", torch.__version__, "ranks of stages", [rank_of[s] for s in range(stages)], "steps", max(map(len, steps.values())))
+        made, rank_of, steps = judged(*map(int, sys.argv[1:4]), sys.argv[4])
+        print("torch", torch.__version__, "ranks of stages", rank_of, "steps", steps)
         for rank, row in made.pipeline_order_with_comms.items():
             print(rank, len([a for a in row if a.is_compute_op]), "actions:", *row)
         return
