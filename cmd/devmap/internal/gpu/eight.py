@@ -2,10 +2,9 @@
 
 Each row is a value, or says why it was not run. On fewer GPUs a model has as many layers for each GPU as on eight, and the
 row says so: it tries the same code. The plan is made first, for GPUs of the catalogue; on eight GPUs it must be the committed
-prediction (eight_predicted.jsonl). Order: what judges memory alone, then what is timed.
+prediction (eight_predicted.jsonl). The peers of devmap's engine come last, all by one set of processes.
 """
 
-import functools
 import glob
 import hashlib
 import importlib.util
@@ -13,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import maps
 import peers
@@ -20,7 +20,7 @@ import pipelines
 from engine import Job
 
 NAME, OF = "eight", 8
-PEAK_LIMIT, STEPS = 240, 5  # seconds of a row's processes; of devmap's engine
+LIMIT, STEPS = 240, 5  # seconds of a row's processes; steps of devmap's engine
 PACKAGES = {"trainer": ("accelerate", "peft"), "zero3": ("deepspeed",), "titan": ("torchtitan",), "xdit": ("xfuser", "diffusers"), "map": ("accelerate",), "engine": ()}
 LEAST = {"hsdp": 4, "titan": 8, "eight-ring": 4}  # GPUs that a runner's degrees need
 
@@ -35,27 +35,27 @@ def eight(shared, figures):
         figures.told(NAME, f"copies of all pairs, {OF} GPUs", "not run", f"needs {OF} GPUs")
     if count < 2:
         return
-    count, timed = min(count, OF), []
-    for name, bar, runner, model, flags in rows:
+    count, ran, begun, runner = min(count, OF), [], time.monotonic(), shared.engine(NAME, spread=True)
+    for name, bar, words, model, flags in rows:
         case = f"{name}, {count} GPUs"
-        if why := lacking(shared, runner, count):
+        if why := lacking(shared, words, count) or ("no time is left" if time.monotonic() - begun > shared.seconds else ""):
             figures.told(NAME, case, "not run", why)
             continue
         with figures.attempt(NAME, case):
             folder, layers = reduced(shared, model, count)
             case += f", {layers}" if layers else ""
-            plan = planned(shared, folder, flags, count, os.path.join(shared.folder, f"eight{len(timed)}-{'-'.join(runner[:2])}.json"))
+            plan = planned(shared, folder, flags, count, runner.place("plan.json"))
             if count == OF and shared.kind != "cpu":
                 figures.same(NAME, f"{case}: the plan is the committed prediction", int(digest(plan) == predicted[name]["digest"]), 1, predicted[name]["date"])
-            if runner[0] == "engine":
-                timed.append(functools.partial(engine, shared, figures, case, model, folder, plan))
+            if words[0] == "engine":
+                ran.append(engine(shared, figures, runner, case, model, folder, plan))
             else:
-                judged(figures, case, plan, RUNNERS[runner[0]](shared, runner[1:], folder, plan, count), float(bar))
-    for row in timed:
-        with figures.attempt(NAME, row.args[2]):
-            row()
-    if shared.kind != "cpu":
+                judged(figures, case, plan, RUNNERS[words[0]](shared, words[1:], folder, plan, count), float(bar))
+    if shared.kind != "cpu" and (not shared.pieces or "copies" in shared.pieces.split(",")):
         peers.copies(shared, figures)
+    if ran:
+        pipelines.beside(figures, shared, runner, ran, NAME)
+    runner.clear()
 
 
 def read(shared):
@@ -64,7 +64,7 @@ def read(shared):
         for line in file:
             if not line.startswith("#"):
                 name, bar, runner, model, flags = line.strip().split("|")
-                if not shared.pieces or name.split(",")[0] in shared.pieces.split(","):
+                if not shared.pieces or {name.split(",")[0], model} & set(shared.pieces.split(",")):
                     yield f"{name}, {model}", bar, runner.split(), model, flags
 
 
@@ -97,7 +97,7 @@ def reduced(shared, model, count):
     """The model to plan, and how many of its layers are left; all of them on eight GPUs, and of diffusion pipelines."""
     path = os.path.join(shared.models, model)
     if shared.kind == "cpu":
-        return shared.tiny(model), "4 layers"
+        return shared.tiny(model), "a tiny model"
     if count == OF or not os.path.exists(os.path.join(path, "config.json")):
         return model if count == OF else path, ""
     with open(os.path.join(path, "config.json")) as file:
@@ -134,7 +134,7 @@ def judged(figures, case, plan, peaks, bar):
 
 def started(words, count, folder, **env):
     """Runs the processes of a row, and its stdout and stderr on an error."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PEAK_LIMIT, cwd=folder, env=os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"} | env)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT, cwd=folder, env=os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"} | env)
     if done.returncode:
         raise RuntimeError(f"{words[0]} on {count} GPUs: exit status {done.returncode}: {done.stderr[-1500:]}")
 
@@ -203,9 +203,8 @@ def mapped(shared, _, __, plan, ___):
 RUNNERS = {"trainer": trainer, "titan": titan, "xdit": xdit, "map": mapped}
 
 
-def engine(shared, figures, case, model, folder, plan):
-    """devmap's own pipeline: NVML beside the plan, the step beside the simulation, and torch.distributed.pipelining on the same cut."""
-    runner = shared.engine(NAME, spread=True)
+def engine(shared, figures, runner, case, model, folder, plan):
+    """devmap's own pipeline: NVML beside the plan, the step beside the simulation. Returns it for its peer."""
     with open(plan) as file:
         document = json.load(file)
     work = document["workload"]
@@ -219,5 +218,4 @@ def engine(shared, figures, case, model, folder, plan):
     foretold = run.simulated["step_seconds"]
     figures.within(NAME, f"{case}: simulated / measured − 1", abs(foretold / run.seconds - 1), pipelines.SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * run.seconds:.1f} measured")
     pipelines.went(figures, run, NAME)
-    pipelines.beside(figures, shared, runner, [run], NAME)
-    runner.clear()
+    return run
