@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,11 +40,7 @@ func TestEightPredicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := map[string]predictedRow{}
-	for line := range bytes.Lines(committed) {
-		var row predictedRow
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range linesOf[predictedRow](t, committed) {
 		before[row.Name] = row
 	}
 	var written []byte
@@ -99,4 +96,52 @@ func predictedOf(t *testing.T, name, model string, flags []string) predictedRow 
 		row.Used = append(row.Used, device.Predicted.DeviceUsedBytes)
 	}
 	return row
+}
+
+// TestEightWithoutGPUs compares predictions for eight GPUs with what needs fewer (eight_oracle.jsonl):
+// one rank under torch's fake process group on one H200, and devmap.measure on a CPU.
+func TestEightWithoutGPUs(t *testing.T) {
+	const worst = 0.05 // percent
+	type rank struct {
+		Name  string  `json:"case"`
+		First int     `json:"first"` // GPU of the first peak
+		Peaks []int64 `json:"peak_allocated_bytes"`
+		How   string  `json:"how"`
+	}
+	read := func(name string) []byte {
+		data, err := os.ReadFile("../../fixtures/measured/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	predicted := map[string][]int64{}
+	for _, row := range linesOf[predictedRow](t, read("eight_predicted.jsonl")) {
+		predicted[row.Name] = row.Peaks
+	}
+	found := 0
+	for _, row := range linesOf[rank](t, read("eight_oracle.jsonl")) {
+		for i, peak := range row.Peaks {
+			want := predicted[row.Name][row.First+i]
+			if off := 100 * (float64(want)/float64(peak) - 1); math.Abs(off) > worst {
+				t.Errorf("%s, GPU %d: predicted %d, %d by %s: %+.3f %%", row.Name, row.First+i, want, peak, row.How, off)
+			}
+			found++
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d peaks", found)
+	}
+}
+
+func linesOf[T any](t *testing.T, text []byte) (rows []T) {
+	t.Helper()
+	for line := range bytes.Lines(text) {
+		var row T
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
