@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,40 +73,29 @@ func pointOf(seconds, share float64, devices []devicemap.Prediction) page.Point 
 
 // planOfFront returns the plan file of a front's shortest step, and its points. Another file is returned as it is.
 func planOfFront(file string, data []byte) (plan []byte, points []page.Point, err error) {
-	var head map[string]jsontext.Value
-	var several struct {
-		FormatVersion string                      `json:"format_version"`
-		Points        []map[string]jsontext.Value `json:"points"`
-	}
-	if json.Unmarshal(data, &head) != nil || json.Unmarshal(data, &several) != nil || several.FormatVersion != frontVersion {
+	var fields map[string]jsontext.Value
+	if json.Unmarshal(data, &fields) != nil || string(fields["format_version"]) != strconv.Quote(frontVersion) {
 		return data, nil, nil
 	}
-	fault := func(place, msg string) error { return &modelgraph.SyntaxError{File: file, Place: place, Msg: msg} }
-	for i, fields := range several.Points {
-		var point struct {
-			StepSeconds  float64                `json:"step_seconds"`
-			LargestShare float64                `json:"largest_share"`
-			Devices      []devicemap.Prediction `json:"devices"`
-		}
-		text, err := json.Marshal(fields)
-		if err == nil {
-			err = json.Unmarshal(text, &point)
-		}
-		if err != nil {
-			return nil, nil, fault(fmt.Sprintf("points[%d]", i), err.Error())
-		}
+	var texts []map[string]jsontext.Value
+	var front []struct {
+		StepSeconds  float64                `json:"step_seconds"`
+		LargestShare float64                `json:"largest_share"`
+		Devices      []devicemap.Prediction `json:"devices"`
+	}
+	if err := cmp.Or(json.Unmarshal(fields["points"], &texts), json.Unmarshal(fields["points"], &front)); err != nil || len(front) == 0 {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "points", Msg: fmt.Sprintf("%d maps: %v", len(front), err)}
+	}
+	for _, point := range front {
 		points = append(points, pointOf(point.StepSeconds, point.LargestShare, point.Devices))
 	}
-	if len(points) == 0 {
-		return nil, nil, fault("points", "the front has none")
-	}
 	points[0].Chosen = true
-	delete(head, "points")
-	delete(head, "complete")
-	maps.Copy(head, several.Points[0])
-	delete(head, "largest_share")
-	head["format_version"] = jsontext.Value(`"devmap.plan/v1"`)
-	plan, err = json.Marshal(head, json.Deterministic(true))
+	maps.Copy(fields, texts[0])
+	for _, name := range []string{"points", "complete", "largest_share"} {
+		delete(fields, name)
+	}
+	fields["format_version"] = jsontext.Value(`"devmap.plan/v1"`)
+	plan, err = json.Marshal(fields, json.Deterministic(true))
 	return plan, points, err
 }
 
