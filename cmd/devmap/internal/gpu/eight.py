@@ -22,6 +22,7 @@ from engine import Job
 NAME, OF = "eight", 8
 LIMIT, STEPS = 240, 5  # seconds of a row's processes; steps of devmap's engine
 PACKAGES = {"trainer": ("accelerate", "peft"), "zero3": ("deepspeed",), "titan": ("torchtitan",), "xdit": ("xfuser", "diffusers"), "map": ("accelerate",), "engine": ()}
+TITAN = ("TITAN_TOKENIZER", "TITAN_DATASET")  # a folder, a name of torchtitan's
 LEAST = {"hsdp": 4, "titan": 8, "eight-ring": 4}  # GPUs that a runner's degrees need
 
 
@@ -90,7 +91,10 @@ def lacking(shared, runner, count):
     if shared.kind == "cpu":
         return "" if runner[0] == "engine" else "needs GPUs"
     missing = [package for word in runner for package in PACKAGES.get(word, ()) if importlib.util.find_spec(package) is None]
-    return f"package {missing[0]} is missing" if missing else ""
+    if missing:
+        return f"package {missing[0]} is missing"
+    unset = [name for name in TITAN if runner[0] == "titan" and name not in os.environ]
+    return f"{unset[0]} is not set, which the emitted file leaves open" if unset else ""
 
 
 def reduced(shared, model, count):
@@ -162,6 +166,13 @@ def titan(shared, _, __, plan, count):
     """torchtitan's Trainer by the emitted run.sh, watched from outside (how/emitted/titan_sitecustomize.py)."""
     out = plan.removesuffix(".json")
     subprocess.run([shared.binary, "emit", plan, "--for", "torchtitan", "-o", out], capture_output=True, check=True)
+    path = os.path.join(out, "devmap_plan.py")
+    with open(path) as file:
+        text = file.read()
+    for name in TITAN:
+        text = text.replace(repr(name.split("_")[1]).replace("'", '"'), json.dumps(os.environ[name]))
+    with open(path, "w") as file:
+        file.write(text)
     os.symlink(how(shared, "emitted", "titan_sitecustomize.py"), os.path.join(out, "sitecustomize.py"))
     paths = ":".join([out, how(shared)])
     started(["sh", os.path.join(out, "run.sh")], count, out, PYTHONPATH=paths, TITAN_CASE="titan", TITAN_OUT=out)
