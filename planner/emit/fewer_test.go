@@ -29,7 +29,8 @@ func TestFewerGPUs(t *testing.T) {
 			}
 		}
 		var each int
-		if _, err := fmt.Sscanf(files["run.sh"][strings.Index(files["run.sh"], "NPROC_PER_NODE="):], "NPROC_PER_NODE=%d", &each); err != nil || each > 8 {
+		_, number, _ := strings.Cut(files["run.sh"], "NPROC_PER_NODE=")
+		if _, err := fmt.Sscanf(number, "%d", &each); err != nil || each > 8 {
 			t.Fatal(target.Name, each, err)
 		}
 		for _, shown := range []int{8, each - 1} {
