@@ -119,7 +119,8 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := command.suits(path, workload.Strategy, plan); err != nil {
+	fewer, err := fewerNotes(path, plan, flat, topo)
+	if err := cmp.Or(err, command.suits(path, workload.Strategy, plan)); err != nil {
 		return err
 	}
 	if err := command.chosen(plan, &workload); err != nil {
@@ -140,12 +141,26 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.try(cmd.Context(), model, of, flat, report); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
+	notes := slices.Concat(fewer, allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
 	if err := command.show(cmd, of, report, notes); err != nil {
 		return err
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return faultOf(report)
+}
+
+// fewerNotes names the GPUs that a plan has and the command's flags do not. Without a map, whose
+// devices are judged one by one, that is an error.
+func fewerNotes(path string, plan *devicemap.Plan, flat devicemap.Flat, topo *costmodel.Topology) ([]string, error) {
+	if plan == nil || len(topo.Devices) >= len(plan.Topology.Devices) {
+		return nil, nil
+	}
+	count, here := len(plan.Topology.Devices), len(topo.Devices)
+	text := fmt.Sprintf("%s is for %s, and %s: plan again with --gpus %d", out.OneLine(path), show.Plural(count, "GPU"), show.Missing(count, here), here)
+	if len(flat) == 0 {
+		return nil, out.Usagef("%s", text)
+	}
+	return []string{text}, nil
 }
 
 // try runs a step with the map, if --run is given. A failed step is a fault. A map with another

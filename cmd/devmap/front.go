@@ -1,16 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -49,15 +55,51 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 // reportFront writes the page of a front to the file of --report: that of its shortest step.
 func (command *planCommand) reportFront(cmd *cobra.Command, asked *ask.Question, front *planner.Front) error {
 	var points []page.Point
-	for i, solution := range front.Points {
-		point := page.Point{Seconds: solution.Value, Label: fmt.Sprintf("%.1f%% of the fullest GPU", 100*solution.LargestShare), Chosen: i == 0}
-		for device := range solution.Devices {
-			point.PeakBytes = max(point.PeakBytes, solution.Devices[device].Predicted.PeakAllocatedBytes)
-		}
-		points = append(points, point)
+	for _, solution := range front.Points {
+		points = append(points, pointOf(solution.Value, solution.LargestShare, solution.Devices))
 	}
+	points[0].Chosen = true
 	return command.report(cmd, planOf(asked, front.Points[0], nil), asked, front.Points[0], points)
 }
+
+// pointOf is a map of a front on a page.
+func pointOf(seconds, share float64, devices []devicemap.Prediction) page.Point {
+	point := page.Point{Seconds: seconds, Label: fmt.Sprintf("%.1f%% of the fullest GPU", 100*share)}
+	for device := range devices {
+		point.PeakBytes = max(point.PeakBytes, devices[device].Predicted.PeakAllocatedBytes)
+	}
+	return point
+}
+
+// planOfFront returns the plan file of a front's shortest step, and its points. Another file is returned as it is.
+func planOfFront(file string, data []byte) (plan []byte, points []page.Point, err error) {
+	var fields map[string]jsontext.Value
+	if json.Unmarshal(data, &fields) != nil || string(fields["format_version"]) != strconv.Quote(frontVersion) {
+		return data, nil, nil //nolint:nilerr // the reader of plans says what is wrong
+	}
+	var texts []map[string]jsontext.Value
+	var front []struct {
+		StepSeconds  float64                `json:"step_seconds"`
+		LargestShare float64                `json:"largest_share"`
+		Devices      []devicemap.Prediction `json:"devices"`
+	}
+	if err := cmp.Or(json.Unmarshal(fields["points"], &texts), json.Unmarshal(fields["points"], &front)); err != nil || len(front) == 0 {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "points", Msg: fmt.Sprintf("%d maps: %v", len(front), err)}
+	}
+	for _, point := range front {
+		points = append(points, pointOf(point.StepSeconds, point.LargestShare, point.Devices))
+	}
+	points[0].Chosen = true
+	maps.Copy(fields, texts[0])
+	for _, name := range []string{"points", "complete", "largest_share"} {
+		delete(fields, name)
+	}
+	fields["format_version"] = jsontext.Value(`"devmap.plan/v1"`)
+	plan, err = json.Marshal(fields, json.Deterministic(true))
+	return plan, points, err
+}
+
+const frontVersion = "devmap.front/v1"
 
 // frontOutput is the front file (devmap.front/v1), the shortest step first. None of its maps is
 // better than another in both the step and the largest share.
@@ -86,7 +128,7 @@ type frontPoint struct {
 // frontOf returns the front file of a front.
 func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 	document := &frontOutput{
-		FormatVersion: "devmap.front/v1", Workload: problem.Costs.Workload,
+		FormatVersion: frontVersion, Workload: problem.Costs.Workload,
 		Topology: *problem.Topology, Complete: front.Complete, Warnings: slices.Clone(problem.Graph.Warnings),
 	}
 	for _, solution := range front.Points {

@@ -62,6 +62,9 @@ func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
 	if command.ran == "" && cmd.Flags().Changed("run") {
 		return out.Usagef("--run names no file: give a report of devmap run or watch")
 	}
+	if command.Output == "" && cmd.Flags().Changed("output") {
+		return out.Usagef("-o names no file: give one, as in -o report.html")
+	}
 	if command.Output == "" && out.Terminal(cmd.OutOrStdout()) && !command.JSON {
 		return out.Usagef("a page is HTML for a browser: -o report.html writes it to a file")
 	}
@@ -92,7 +95,11 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 	if err != nil {
 		return nil, err
 	}
-	plan, err := devicemap.ReadPlan(file, data)
+	text, front, err := planOfFront(file, data)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := devicemap.ReadPlan(file, text)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +107,7 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 		return nil, err
 	}
 	source := pageOf(plan, data, command.Model)
+	source.Front = front
 	if command.ran != "" {
 		if err := runOf(cmd, command.ran, source, file); err != nil {
 			return nil, err

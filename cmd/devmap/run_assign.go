@@ -42,7 +42,7 @@ func (command *runCommand) assign(one *planRun) error {
 			gpu = on[device]
 		}
 		if gpu >= len(command.gpus) {
-			return command.gpus.noSuchGPU(one, device, gpu, asked != nil)
+			return command.gpus.noSuchGPU(one, gpu, asked != nil)
 		}
 		one.gpus = append(one.gpus, gpu)
 	}
@@ -125,11 +125,12 @@ func stallLimit(of *program.Program) time.Duration {
 }
 
 // noSuchGPU returns the error for more devices than GPUs, with the fix.
-func (gpus visibleGPUs) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
+func (gpus visibleGPUs) noSuchGPU(one *planRun, gpu int, asked bool) error {
 	if asked {
 		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuusage.Names(gpus))
 	}
-	return out.Usagef("%s is for %s, device %d on GPU %d, and %s", one.file, show.Plural(len(one.job.devices), "GPU"), device, gpu, gpus.shown(one))
+	count := len(one.job.devices)
+	return out.Usagef("%s is for %s, and %s: %s", one.file, show.Plural(count, "GPU"), show.Missing(count, len(gpus)), gpus.shown(one))
 }
 
 // shown lists the GPUs, and an assignment of the plan's devices to them.

@@ -15,6 +15,9 @@ func Recognised(data []byte) string {
 			return f.what
 		}
 	}
+	if page := data[:min(len(data), 1024)]; bytes.Contains(page, []byte(`<meta name="generator" content="devmap`)) {
+		return "a page of devmap report: give the plan's JSON, as devmap plan -o writes it"
+	}
 	start := bytes.ToLower(bytes.TrimLeft(data[:min(len(data), 1024)], " \t\r\n"))
 	if bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html")) {
 		return "an HTML page, as a browser or curl saves where a download asks for a login: download the file itself"

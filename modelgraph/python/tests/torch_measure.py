@@ -50,6 +50,31 @@ class Sizes(unittest.TestCase):
 
         self.assertEqual(devmap.measure(step).peaks[0] // MIB, 192)
 
+    def test_two_replicas_of_four_shards(self):
+        """HSDP without a mesh of its own, and with one: its all-reduce asks a stream for its event, and its backward for
+        the current stream. Weight, gradient and the states of AdamW are 4 MiB whole."""
+        from torch import distributed
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        def step(replicas):
+            distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+            mesh = init_device_mesh("cuda", (replicas, 8 // replicas), mesh_dim_names=("replicas", "shards")) if replicas > 1 else None
+            layer = nn.Linear(1024, 1024, bias=False, device="cuda")
+            fully_shard(layer, mesh=mesh)
+            optimizer = torch.optim.AdamW(layer.parameters(), fused=True)
+            for _ in range(2):
+                layer(torch.randn(8, 1024, device="cuda")).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            distributed.destroy_process_group()
+            return layer, optimizer
+
+        ends = [devmap.measure(step, replicas).devices[0].end for replicas in (1, 2)]
+        kept = [3 * 4 * MIB // shards for shards in (8, 4)]  # the weight and two states
+        self.assertEqual(ends[1] - ends[0], kept[1] - kept[0])
+
     def test_the_range_of_reserved_memory(self):
         """The sum of the softmax's backward is inside a kernel: 512 MiB that a segment of its own holds."""
 

@@ -37,6 +37,7 @@ ALONE = {
     "even": ("peers", "several GPUs: the largest arena of maps beside the mean, and beside the plan"),
     "onto": ("peers", "several GPUs: an 8B model's file onto all at once, beside copies from pinned memory"),
     "maps": ("maps", "several GPUs: devmap's own maps under Accelerate, each GPU beside the prediction"),
+    "eight": ("eight", "rows of eight GPUs in the engines that they are for, each beside the committed prediction; on fewer GPUs smaller models"),
     "across": ("peers", "several GPUs: one device's bits, by both transports"),
     "watch": ("watched", "commands under devmap watch: peaks to the byte of their own, what watching takes; emit --for torch-check of three families"),
     "swap": ("swap", "two models by turns: nothing lost in 20 cycles, kept ones too; a wake of 16 GB beside the link; others, kills, refusals, what commands leave"),
@@ -72,9 +73,9 @@ def asked():
     parser.add_argument("--gpu", default="", help="plan for a GPU of the catalogue, and probe nothing")
     parser.add_argument("--keep", default="", help="a folder for the rows of parts that ended; what it has of this binary and machine is not run again")
     parser.add_argument("--probed", default="", help="a folder for what probe writes; what it has is not probed again")
-    parser.add_argument("--seconds", type=float, default=400, help="after these the part memory begins no other run, and says so")
+    parser.add_argument("--seconds", type=float, default=400, help="after these the parts memory and eight begin no other run, and say so")
     parser.add_argument("--table", default="", help="a file for the figures as a table of Markdown")
-    parser.add_argument("--pieces", default="", help="of the part swap alone those whose names begin with one of these, with commas between")
+    parser.add_argument("--pieces", default="", help="of the parts swap and eight alone those whose names begin with one of these, with commas between; of eight also models")
     parser.add_argument("--rows", default="", help="a file for the figures of one part, for the process that began this one")
     args = parser.parse_args()
     args.devmap = os.path.abspath(args.devmap)

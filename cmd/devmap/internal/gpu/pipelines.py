@@ -37,6 +37,8 @@ class Pipelined:
     stages: list
     report: dict
     simulated: dict
+    folder: str = ""  # of the model, where it is another than the name's
+    csv: str = ""  # the schedule's file, where PyTorch has no class of it
 
     @property
     def seconds(self):
@@ -51,8 +53,8 @@ class Pipelined:
         """The same for PyTorch."""
         stages = [{"device": stage["device"], "units": stage["units"]} for stage in self.stages]
         steps = len(self.report["steps"])
-        job = {name: getattr(self.job, name) for name in ("schedule", "batch", "micro_batches", "seq")}
-        return {"name": self.name, "model": self.model, "stages": stages, "steps": steps} | job
+        job = {name: getattr(self.job, name) for name in ("schedule", "batch", "micro_batches", "seq", "recompute")}
+        return {"name": self.name, "model": os.path.basename(self.folder) or self.model, "stages": stages, "steps": steps, "csv": self.csv} | job
 
 
 def pipelined(shared, engine, count, model, steps, objective="time", **over):
@@ -139,33 +141,33 @@ def told(figures, run):
     went(figures, run)
 
 
-def went(figures, run):
+def went(figures, run, section=NAME):
     """Of the last step, a GPU after another, the milliseconds of its parts; what they are simulated to compute and to send."""
     parts = []
     for device, planned in zip(run.report["steps"][-1]["devices"], run.simulated["devices"]):
         busy = " + ".join(f"{stream['busy_ticks'] / 1e9:.1f} {stream['stream']}" for stream in planned["streams"])
         parts.append(f"GPU {device['device']}: " + " ".join(f"{part} {1e3 * device[part + '_seconds']:.1f}" for part in ("forward", "backward", "update", "wait")) + f" (simulated {busy})")
-    figures.told(NAME, f"{run.name}: where a step goes, ms", "", "; ".join(parts))
+    figures.told(section, f"{run.name}: where a step goes, ms", "", "; ".join(parts))
 
 
-def beside(figures, shared, engine, found):
+def beside(figures, shared, engine, found, section=NAME):
     """PyTorch's own pipelines on the same cuts, all by one set of processes; each is judged as it ends."""
     path, left = engine.place("cases.json"), {run.name: run for run in found}
     with open(path, "w") as file:
         json.dump([run.case(shared) for run in found], file)
-    folder = {os.path.dirname(shared.config(run.model)) for run in found}.pop()
-    with figures.attempt(NAME, "torch.distributed.pipelining"):
+    folder = {os.path.dirname(run.folder or shared.config(run.model)) for run in found}.pop()
+    with figures.attempt(section, "torch.distributed.pipelining"):
         for row in map(json.loads, shared.streamed("pipelining.py", folder, path)):
-            judged(figures, left.pop(row["name"]), row)
+            judged(figures, left.pop(row["name"]), row, section)
     for name in left:
-        figures.told(NAME, f"{name}: devmap / torch.distributed.pipelining", "none", "its processes ended before")
+        figures.told(section, f"{name}: devmap / torch.distributed.pipelining", "none", "its processes ended before")
 
 
-def judged(figures, run, row):
+def judged(figures, run, row, section):
     peaks = ", ".join(f"{device['measured']['peak_allocated_bytes'] / MIB:.0f} of {peak / MIB:.0f}" for device, peak in zip(run.report["devices"], row["peak_allocated_bytes"]))
     note = f"tokens/s on the same cut ({'+'.join(str(len(stage['units'])) for stage in run.stages)} units); {1e3 * run.seconds:.1f} ms, PyTorch {1e3 * row['seconds']:.1f} ms; arenas of PyTorch's peaks, MiB: {peaks}"
     case, ratio = f"{run.name}: devmap / torch.distributed.pipelining", row["seconds"] / run.seconds
     if run.job.schedule == "1f1b":
-        figures.reaching(NAME, case, ratio, PYTORCH, note)
+        figures.reaching(section, case, ratio, PYTORCH, note)
     else:
-        figures.told(NAME, case, f"{ratio:.3g}", note)
+        figures.told(section, case, f"{ratio:.3g}", note)

@@ -2,8 +2,8 @@
 
 usage: pipelining.py MODELS CASES
 
-CASES is a file: a list of objects with name, model, schedule (1f1b, gpipe, interleaved, zbv), stages (of each its device and
-units), batch, micro_batches, seq and steps. A process a GPU, by NCCL; bf16 weights, sdpa, fused AdamW, gradients set to
+CASES is a file: a list of objects with name, model, schedule (1f1b, gpipe, interleaved, zbv, or another, whose file is csv), stages
+(of each its device and units), batch, micro_batches, seq, recompute and steps. A process a GPU, by NCCL; bf16 weights, sdpa, fused AdamW, gradients set to
 none. torch.distributed.pipelining has stage i on rank i, so that ranks take GPUs in the order of their stages, anew for
 each case. A matrix that is tied across stages is two that are trained apart, which is less work. Prints a JSON object a
 case: seconds of each step after two to warm up, from where all begin to where all have ended, and what the allocator of
@@ -26,6 +26,8 @@ os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 import torch  # noqa: E402
 from torch import distributed  # noqa: E402
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleZBVZeroBubble  # noqa: E402
+from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 from peer import drawn  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
@@ -44,7 +46,7 @@ class Stage(torch.nn.Module):
         self.layers = torch.nn.ModuleList(whole.model.layers[layer] for layer in layers)
         self.norm = whole.model.norm if "model.norm" in units else None
         self.head = whole.lm_head if "lm_head" in units else None
-        self.rotary = None
+        self.rotary, self.recompute = None, False
 
     def forward(self, hidden):
         if self.embed is not None:
@@ -53,7 +55,8 @@ class Stage(torch.nn.Module):
             positions = torch.arange(hidden.shape[1], device=hidden.device)[None]
             angles = self.rotary(hidden, positions)
         for layer in self.layers:
-            hidden = layer(hidden, position_embeddings=angles, attention_mask=None, position_ids=positions)
+            given = {"position_embeddings": angles, "attention_mask": None, "position_ids": positions}
+            hidden = checkpoint(layer, hidden, use_reentrant=False, **given) if self.recompute else layer(hidden, **given)
             hidden = hidden[0] if isinstance(hidden, tuple) else hidden
         for last in (self.norm, self.head):
             hidden = last(hidden) if last is not None else hidden
@@ -91,7 +94,11 @@ def measured(models, case, device, place):
     stages = [PipelineStage(module, number, len(case["stages"]), place) for module, number in zip(modules, mine)]
     for stage in () if ON_GPUS else stages:
         stage._get_init_p2p_neighbors_ops = list  # gloo has no messages from a rank to itself
-    schedule = SCHEDULES[case["schedule"]](stages if case["schedule"] in ("interleaved", "zbv") else stages[0], case["micro_batches"], loss_fn=loss_of)
+    for module in modules:
+        module.recompute = case["recompute"] == "full"
+    schedule = SCHEDULES.get(case["schedule"], _PipelineScheduleRuntime)(stages[0] if case["schedule"] in ("1f1b", "gpipe") else stages, case["micro_batches"], loss_fn=loss_of)
+    if case["csv"]:
+        schedule._load_csv(case["csv"])
     optimizer = torch.optim.AdamW([weight for module in modules for weight in module.parameters()], lr=1e-4, fused=ON_GPUS)
     ids = torch.randint(0, vocabulary[0], (case["batch"], case["seq"]), device=place)
     labels = torch.nn.functional.pad(ids, (0, 1), value=IGNORED)[:, 1:].contiguous()
@@ -109,10 +116,10 @@ def measured(models, case, device, place):
 
 
 def order(case):
-    """Devices by the first of their stages. Later stages go round in the same order, and back under zbv."""
+    """Devices by the first of their stages. Later stages go round in the same order, and back under zbv, or as the schedule's file has them."""
     devices = [stage["device"] for stage in case["stages"]]
     first = list(dict.fromkeys(devices))
-    if devices != (first + first[::-1] if case["schedule"] == "zbv" else first * (len(devices) // len(first))):
+    if not case["csv"] and devices != (first + first[::-1] if case["schedule"] == "zbv" else first * (len(devices) // len(first))):
         raise ValueError(f"{case['name']}: torch.distributed.pipelining does not put stages on {devices}")
     return first
 

@@ -55,6 +55,14 @@ func Plural[T int | int64](count T, what string) string {
 	return fmt.Sprintf("%d %ss", count, what)
 }
 
+// Missing names the GPUs that a plan for count has beyond the first here: "GPUs 2 to 7 are missing".
+func Missing(count, here int) string {
+	if count == here+1 {
+		return fmt.Sprintf("GPU %d is missing", here)
+	}
+	return fmt.Sprintf("GPUs %d to %d are missing", here, count-1)
+}
+
 // grouped formats 8030261248 as 8,030,261,248.
 func grouped(count int64) string {
 	digits := fmt.Sprint(count)

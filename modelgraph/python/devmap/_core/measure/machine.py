@@ -88,7 +88,10 @@ class _Stream:
     def _nothing(self, *_, **__):
         return None
 
-    wait_stream = wait_event = synchronize = record_event = _nothing
+    wait_stream = wait_event = synchronize = _nothing
+
+    def record_event(self, event: Any = None) -> Any:
+        return event or _Event()
 
 
 class _Event:
@@ -138,7 +141,7 @@ def _answers(machine: Machine, ledger: Any) -> dict[str, Any]:
         with one if isinstance(one, _Stream) else contextlib.nullcontext():
             yield
 
-    default = SimpleNamespace(cuda_stream=0, device=torch.device("cuda", 0), **{name: constant(None) for name in ("wait_stream", "wait_event", "synchronize", "record_event")}, query=constant(True))
+    default = SimpleNamespace(cuda_stream=0, device=torch.device("cuda", 0), **{name: constant(None) for name in ("wait_stream", "wait_event", "synchronize")}, record_event=lambda event=None: event or _Event(), query=constant(True))
     properties = SimpleNamespace(name=machine.name, major=machine.capability[0], minor=machine.capability[1], total_memory=machine.bytes, multi_processor_count=1, warp_size=32, is_integrated=0, L2_cache_size=0)
     state = torch.zeros(16, dtype=torch.uint8)
     return {
@@ -343,7 +346,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     memory = {"empty_cache", "reset_peak_memory_stats", "reset_max_memory_allocated", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "mem_get_info"}
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
-    swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
+    swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count), (torch._C, "_get_accelerator", lambda *_: torch.device("cuda")), (torch.accelerator, "current_stream", lambda *_: torch.cuda.current_stream())]
     swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", lambda tensor, **_: ledger.numpy(tensor)), (FakeTensor, "__format__", _formatted), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", flatten)]
     swaps += [(torch.cuda, name + "Tensor", legacy) for name, legacy in _LEGACY.items()] + [(torch.Tensor, "type", _type)]
     swaps += [(torch.UntypedStorage, "resize_", lambda storage, size: ledger.resized(storage, size))]
