@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -127,7 +128,7 @@ func (attention *attention) rotation(writer *writer) []Dim {
 	}
 	dims = append(dims, writer.place0()...)
 	turn := op.Rotation
-	dims = append(dims, word("rope", orDefault(turn.Type)), size("width", orInt(turn.Width, op.HeadDim)), number("base", orFloat(turn.Base, 10_000)))
+	dims = append(dims, word("rope", cmp.Or(turn.Type, "default")), size("width", cmp.Or(turn.Width, op.HeadDim)), number("base", cmp.Or(turn.Base, 10_000)))
 	for _, constant := range []struct {
 		name  string
 		value float64
@@ -151,27 +152,6 @@ func (asm *assembler) place0() []Dim {
 	return []Dim{size("seq", asm.seq)}
 }
 
-func orDefault(kind string) string {
-	if kind == "" {
-		return "default"
-	}
-	return kind
-}
-
-func orInt(value, defaultValue int64) int64 {
-	if value == 0 {
-		return defaultValue
-	}
-	return value
-}
-
-func orFloat(value, defaultValue float64) float64 {
-	if value == 0 {
-		return defaultValue
-	}
-	return value
-}
-
 // dims are the dimensions of attention's kernels.
 func (attention *attention) dims(writer *writer) []Dim {
 	op := &attention.op
@@ -183,7 +163,7 @@ func (attention *attention) dims(writer *writer) []Dim {
 	if op.Window > 0 {
 		dims = append(dims, size("window", op.Window))
 	}
-	scale := orFloat(op.Scale, 1/math.Sqrt(float64(op.HeadDim)))
+	scale := cmp.Or(op.Scale, 1/math.Sqrt(float64(op.HeadDim)))
 	dims = append(dims, number("scale", scale))
 	if op.ScoreCap > 0 {
 		dims = append(dims, number("cap", op.ScoreCap))
