@@ -56,7 +56,7 @@ func (file *openFile) readAt(raw []byte, at int64) (int, error) {
 	if int64(len(*buffer)) < size+diskBlock {
 		*buffer = make([]byte, size+diskBlock)
 	}
-	aligned := (*buffer)[-uintptr(unsafe.Pointer(unsafe.SliceData(*buffer)))%diskBlock:][:size]
+	aligned := (*buffer)[-uintptr(unsafe.Pointer(unsafe.SliceData(*buffer)))%diskBlock:][:size] //nolint:gosec // the address, for its remainder
 	count, err := file.direct.ReadAt(aligned, at-skip)
 	if errors.Is(err, unix.EINVAL) { // a disk with larger blocks
 		return file.handle.ReadAt(raw, at)
