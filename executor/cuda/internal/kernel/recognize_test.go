@@ -3,7 +3,9 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +209,27 @@ func TestCapacity(t *testing.T) {
 	got, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as)
 	if err != nil || len(got) != len(as) || &got[0] != &as[0] {
 		t.Errorf("%d launches, %v", len(got), err)
+	}
+}
+
+// TestPack: the table has the launch's number, the operations, room for the largest results that a
+// product shares with its arg max, and then the frequencies.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	const at, blocks = driver.Address(0x1000), 3
+	turned := &operation{rows: 2, kind: turnedKind, found: &frequencies{inverse: []float32{0.5, 0.25}, factor: 2}}
+	product, pick := &operation{rows: 2, picks: true}, &operation{rows: 2, kind: pickKind, picks: true}
+	data := pack([]*operation{turned, product, pick}, at, blocks)
+	room := headBytes + 3*operationBytes
+	turn := room + 2*blocks*8
+	if want := (span{at + driver.Address(room), 2 * blocks}); product.sums != want || pick.sums != want {
+		t.Errorf("%+v, %+v, want %+v", product.sums, pick.sums, want)
+	}
+	if turned.turn != at+driver.Address(turn) || turned.factor != 2 || turned.sums != (span{}) {
+		t.Errorf("%+v", turned)
+	}
+	if binary.LittleEndian.Uint32(data[4:]) != 1 || math.Float32frombits(binary.LittleEndian.Uint32(data[turn+4:])) != 0.25 || len(data) != (turn+8+15)/16*16 {
+		t.Errorf("%d bytes: %x, %x", len(data), data[:headBytes], data[turn:])
 	}
 }
 
