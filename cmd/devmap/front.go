@@ -79,7 +79,11 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 		return data, nil, nil //nolint:nilerr // the reader of plans says what is wrong
 	}
 	var front struct {
-		Points []frontPoint `json:"points"`
+		Points []struct {
+			StepSeconds  float64                `json:"step_seconds"`
+			LargestShare float64                `json:"largest_share"`
+			Devices      []devicemap.Prediction `json:"devices"`
+		} `json:"points"`
 	}
 	var texts struct {
 		Points []map[string]jsontext.Value `json:"points"`
