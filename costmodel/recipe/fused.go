@@ -7,7 +7,7 @@ import (
 )
 
 // Limits of the CUDA backend's kernel of decode steps (executor/cuda/internal/kernel): the most rows, and
-// the number of attention's tasks that the positions of sequences are divided for.
+// how many tasks attention is divided into.
 const (
 	fusedRows  = 16
 	fusedTasks = 128
