@@ -98,9 +98,9 @@ type Times struct {
 	Devices []DeviceTimes
 }
 
-// DeviceTimes is the time of a device's compute stream. Backward includes recompute, and Weights, its
-// part that makes gradients of weights where a schedule splits it. Decode is for
-// generated tokens, and Wait is the time between instructions without computing.
+// DeviceTimes is the time of a device's compute stream. Backward includes recompute and Weights, the
+// gradients of weights of a split backward. Decode is for generated tokens, and Wait is the time
+// between instructions without computing.
 type DeviceTimes struct {
 	Forward, Backward, Weights, Decode, Update, Wait time.Duration
 }

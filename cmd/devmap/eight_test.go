@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // predictedRow is what devmap says of a row before it is measured. Digest is of the plan's file.
@@ -30,17 +32,10 @@ type predictedRow struct {
 // with the date.
 func TestEightPredicted(t *testing.T) {
 	const measured = "../../fixtures/measured"
-	rows, err := os.ReadFile(filepath.Join(measured, "how", "eight.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden := filepath.Join(measured, "eight_predicted.jsonl")
-	committed, err := os.ReadFile(golden)
-	if err != nil && os.Getenv("UPDATE_GOLDEN") != "1" {
-		t.Fatal(err)
-	}
+	rows := fixtures.Must(os.ReadFile(filepath.Join(measured, "how", "eight.txt")))(t)
+	golden, update := filepath.Join(measured, "eight_predicted.jsonl"), os.Getenv("UPDATE_GOLDEN") == "1"
 	before := map[string]predictedRow{}
-	for _, row := range linesOf[predictedRow](t, committed) {
+	for _, row := range fixtures.Must(fixtures.Rows[predictedRow](golden))(t) {
 		before[row.Name] = row
 	}
 	var written []byte
@@ -54,20 +49,16 @@ func TestEightPredicted(t *testing.T) {
 		want := before[got.Name]
 		if got.Date = want.Date; cmp.Diff(want, got) != "" {
 			got.Date = time.Now().UTC().Format(time.DateOnly)
-			if os.Getenv("UPDATE_GOLDEN") != "1" {
+			if !update {
 				t.Errorf("%s (committed −, now +): UPDATE_GOLDEN=1 writes it\n%s", got.Name, cmp.Diff(want, got))
 			}
 		}
-		text, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		written = append(append(written, text...), '\n')
+		written = append(append(written, fixtures.Must(json.Marshal(got))(t)...), '\n')
 	}
-	if n := bytes.Count(written, []byte{'\n'}); n != len(before) && os.Getenv("UPDATE_GOLDEN") != "1" {
+	if n := bytes.Count(written, []byte{'\n'}); n != len(before) && !update {
 		t.Errorf("%d rows, and %d predictions are committed", n, len(before))
 	}
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if update {
 		if err := os.WriteFile(golden, written, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -108,19 +99,13 @@ func TestEightWithoutGPUs(t *testing.T) {
 		Peaks []int64 `json:"peak_allocated_bytes"`
 		How   string  `json:"how"`
 	}
-	read := func(name string) []byte {
-		data, err := os.ReadFile("../../fixtures/measured/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
+	const measured = "../../fixtures/measured/"
 	predicted := map[string][]int64{}
-	for _, row := range linesOf[predictedRow](t, read("eight_predicted.jsonl")) {
+	for _, row := range fixtures.Must(fixtures.Rows[predictedRow](measured + "eight_predicted.jsonl"))(t) {
 		predicted[row.Name] = row.Peaks
 	}
 	found := 0
-	for _, row := range linesOf[rank](t, read("eight_oracle.jsonl")) {
+	for _, row := range fixtures.Must(fixtures.Rows[rank](measured + "eight_oracle.jsonl"))(t) {
 		for i, peak := range row.Peaks {
 			want := predicted[row.Name][row.First+i]
 			if off := 100 * (float64(want)/float64(peak) - 1); math.Abs(off) > worst {
@@ -132,16 +117,4 @@ func TestEightWithoutGPUs(t *testing.T) {
 	if found < 15 {
 		t.Errorf("%d peaks", found)
 	}
-}
-
-func linesOf[T any](t *testing.T, text []byte) (rows []T) {
-	t.Helper()
-	for line := range bytes.Lines(text) {
-		var row T
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }

@@ -71,26 +71,34 @@ func pointOf(seconds, share float64, devices []devicemap.Prediction) page.Point 
 	return point
 }
 
-// planOfFront returns the plan file of a front's shortest step, and its points. Another file is returned as it is.
+// planOfFront returns the plan file of a front's shortest step, and its points. It returns another
+// file as it is.
 func planOfFront(file string, data []byte) (plan []byte, points []page.Point, err error) {
 	var fields map[string]jsontext.Value
 	if json.Unmarshal(data, &fields) != nil || string(fields["format_version"]) != strconv.Quote(frontVersion) {
 		return data, nil, nil //nolint:nilerr // the reader of plans says what is wrong
 	}
-	var texts []map[string]jsontext.Value
-	var front []struct {
-		StepSeconds  float64                `json:"step_seconds"`
-		LargestShare float64                `json:"largest_share"`
-		Devices      []devicemap.Prediction `json:"devices"`
+	var front struct {
+		Points []struct {
+			StepSeconds  float64                `json:"step_seconds"`
+			LargestShare float64                `json:"largest_share"`
+			Devices      []devicemap.Prediction `json:"devices"`
+		} `json:"points"`
 	}
-	if err := cmp.Or(json.Unmarshal(fields["points"], &texts), json.Unmarshal(fields["points"], &front)); err != nil || len(front) == 0 {
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "points", Msg: fmt.Sprintf("%d maps: %v", len(front), err)}
+	var texts struct {
+		Points []map[string]jsontext.Value `json:"points"`
 	}
-	for _, point := range front {
+	if err := cmp.Or(modelgraph.DecodeJSON(file, data, &front, false), modelgraph.DecodeJSON(file, data, &texts, false)); err != nil {
+		return nil, nil, err
+	}
+	if len(front.Points) == 0 {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "points", Msg: "there is no map: write the file with devmap plan --objective front -o"}
+	}
+	for _, point := range front.Points {
 		points = append(points, pointOf(point.StepSeconds, point.LargestShare, point.Devices))
 	}
 	points[0].Chosen = true
-	maps.Copy(fields, texts[0])
+	maps.Copy(fields, texts.Points[0])
 	for _, name := range []string{"points", "complete", "largest_share"} {
 		delete(fields, name)
 	}

@@ -6,6 +6,21 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// TestFrontRefused: a front without maps, or with another value in their place, gets an error with
+// the place.
+func TestFrontRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"format_version":"devmap.front/v1"}`:                          "front.json: points: there is no map: write the file with devmap plan --objective front -o",
+		`{"format_version":"devmap.front/v1","points":[]}`:              "front.json: points: there is no map: write the file with devmap plan --objective front -o",
+		`{"format_version":"devmap.front/v1","points":[{"devices":3}]}`: "front.json: points[0].devices (line 1, column 58): cannot read number as array",
+	} {
+		if _, _, err := planOfFront("front.json", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // FuzzFront: any file is refused with an error or has a page's points, and no reader panics.
 func FuzzFront(f *testing.F) {
 	f.Add([]byte(`{"format_version":"devmap.front/v1","model":{},"points":[{"step_seconds":1,"largest_share":0.5,"devices":[]}]}`))

@@ -99,14 +99,13 @@ func (attention *attention) forward(writer *writer, h int, y Operand, add ...Ope
 
 // turned are q and k after norms and rotation: in place unless backward needs the norms' inputs.
 func (attention *attention) turned(writer *writer, suffix string) (q, k Operand) {
-	switch {
-	case attention.qw == nil && !attention.op.Rope:
-		return attention.q, attention.k
-	case attention.qw == nil:
-		writer.kernel("rope", attention.rotation(writer), attention.q.mode(modeUpdate), attention.k.mode(modeUpdate))
-		return attention.q, attention.k
-	}
 	q, k = attention.q, attention.k
+	if attention.qw == nil {
+		if attention.op.Rope {
+			writer.kernel("rope", attention.rotation(writer), q.mode(modeUpdate), k.mode(modeUpdate))
+		}
+		return q, k
+	}
 	if writer.train {
 		q = in("q", writer.temporary("q.normed"+suffix, writer.dtype, writer.count, attention.width))
 		k = in("k", writer.temporary("k.normed"+suffix, writer.dtype, writer.count, attention.kv))

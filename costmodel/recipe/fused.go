@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// What the CUDA backend's kernel of decode steps takes (executor/cuda/internal/kernel): so many rows,
-// and so many tasks of attention before a sequence's positions stay in one block.
+// Limits of the CUDA backend's kernel of decode steps (executor/cuda/internal/kernel): the most rows, and
+// how many tasks attention is divided into.
 const (
 	fusedRows  = 16
 	fusedTasks = 128
@@ -37,8 +37,10 @@ func (writer *writer) fused(next []Kernel) (operations, kernels int) {
 		}
 		return ""
 	}
+	if name(0) == "attention_decode" {
+		return writer.fusedAttention(&next[0], name(1) == "attention_join")
+	}
 	at, products := 0, 0
-	groups, _ := strconv.ParseInt(next[0].Dim("kv"), 10, 64) //nolint:errcheck // others than attention have none
 	if name(0) == "norm" && next[0].Dim("style") != "layer" {
 		at = 1
 	}
@@ -46,12 +48,6 @@ func (writer *writer) fused(next []Kernel) (operations, kernels int) {
 		products++
 	}
 	switch at += products; {
-	case name(0) == "attention_decode" && name(1) != "attention_join":
-		return 1, 1
-	case name(0) == "attention_decode" && writer.sequences*groups > fusedTasks/2:
-		return 1, 2
-	case name(0) == "attention_decode":
-		return 2, 2
 	case products == 0:
 		return 0, 0
 	case products == 3 && name(at) == "rope" && name(at+1) == "cache":
@@ -62,6 +58,18 @@ func (writer *writer) fused(next []Kernel) (operations, kernels int) {
 		return 2, at + 1
 	}
 	return 1, at
+}
+
+// fusedAttention is [writer.fused] of attention to the cache, which may be joined by the next kernel.
+func (writer *writer) fusedAttention(attention *Kernel, joined bool) (operations, kernels int) {
+	if !joined {
+		return 1, 1
+	}
+	groups, _ := strconv.ParseInt(attention.Dim("kv"), 10, 64)
+	if writer.sequences*groups > fusedTasks/2 {
+		return 1, 2
+	}
+	return 2, 2
 }
 
 // operand returns the first operand of a role, as text would have it: two that are equal are one part.

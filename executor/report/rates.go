@@ -13,31 +13,34 @@ import (
 const warmSteps = 2
 
 // measuredRates returns a copy of the plan's topology with the ratios of a run: the measured seconds
-// of forwards, of backwards, of gradients of weights and of updates over the planned ones. All
-// devices together count, so equal devices stay equal. It returns nil if no warm step of a training
-// was timed.
+// of forwards, of backwards, of gradients of weights and of updates over the planned ones. The ratios
+// are of all devices together, so equal devices stay equal. It returns nil if no warm step of a
+// training was timed.
 func measuredRates(planned *costmodel.Topology, job *executor.Job, steps []Step, timed bool) *costmodel.Topology {
 	if planned == nil || !timed || job.Workload.Mode != costmodel.Train || len(steps) <= warmSteps {
 		return nil
 	}
 	const perSecond = 1e12
-	var forward, backward, weights, update float64
+	var expected DeviceTime
 	for i := range job.Program.Instrs {
-		switch instr := &job.Program.Instrs[i]; instr.Op { //nolint:exhaustive // the others compute nothing in a training
+		instr := &job.Program.Instrs[i]
+		switch seconds := float64(instr.Ticks) / perSecond; instr.Op { //nolint:exhaustive // the others compute nothing in a training
 		case program.Forward:
-			forward += float64(instr.Ticks) / perSecond
+			expected.Forward += seconds
 		case program.Backward, program.BackwardInput, program.Recompute:
-			backward += float64(instr.Ticks) / perSecond
+			expected.Backward += seconds
 		case program.BackwardWeight:
-			weights += float64(instr.Ticks) / perSecond
+			expected.Weights += seconds
 		case program.Step:
-			update += float64(instr.Ticks) / perSecond
+			expected.Update += seconds
 		}
 	}
-	steps = steps[warmSteps:]
 	ratio := func(planned float64, of func(*DeviceTime) float64) float64 {
+		if planned == 0 {
+			return 0
+		}
 		var sums []float64
-		for i := range steps {
+		for i := warmSteps; i < len(steps); i++ {
 			sum := 0.
 			for j := range steps[i].Devices {
 				sum += of(&steps[i].Devices[j])
@@ -45,11 +48,12 @@ func measuredRates(planned *costmodel.Topology, job *executor.Job, steps []Step,
 			sums = append(sums, sum)
 		}
 		slices.Sort(sums)
-		if planned == 0 {
-			return 0
-		}
 		return sums[len(sums)/2] / planned
 	}
+	forward := ratio(expected.Forward, func(times *DeviceTime) float64 { return times.Forward })
+	backward := ratio(expected.Backward, func(times *DeviceTime) float64 { return times.Backward - times.Weights })
+	weights := ratio(expected.Weights, func(times *DeviceTime) float64 { return times.Weights })
+	update := ratio(expected.Update, func(times *DeviceTime) float64 { return times.Update })
 	out := *planned
 	out.Devices = slices.Clone(planned.Devices)
 	for i := range out.Devices {
@@ -59,10 +63,10 @@ func measuredRates(planned *costmodel.Topology, job *executor.Job, steps []Step,
 			rates = &device.Own.Rates
 		}
 		before := *rates
-		rates.ForwardRatio = cmp.Or(before.ForwardRatio, 1) * ratio(forward, func(times *DeviceTime) float64 { return times.Forward })
-		rates.BackwardRatio = cmp.Or(before.BackwardRatio, 1) * ratio(backward, func(times *DeviceTime) float64 { return times.Backward - times.Weights })
-		rates.WeightsRatio = cmp.Or(before.WeightsRatio, before.BackwardRatio, 1) * ratio(weights, func(times *DeviceTime) float64 { return times.Weights })
-		rates.UpdateRatio = cmp.Or(before.UpdateRatio, 1) * ratio(update, func(times *DeviceTime) float64 { return times.Update })
+		rates.ForwardRatio = cmp.Or(before.ForwardRatio, 1) * forward
+		rates.BackwardRatio = cmp.Or(before.BackwardRatio, 1) * backward
+		rates.WeightsRatio = cmp.Or(before.WeightsRatio, before.BackwardRatio, 1) * weights
+		rates.UpdateRatio = cmp.Or(before.UpdateRatio, 1) * update
 	}
 	return &out
 }

@@ -11,19 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskBlock is what direct reads are multiples of, in the file and in memory: a page, and no less than a block of most disks.
+// diskBlock is the unit of direct reads, in the file and in memory: a page, and no less than a block
+// of most disks.
 const diskBlock = 4096
 
-// openDirect opens the file for reads that bypass the page cache. It is the same file, whatever has
-// its name now. Without a file system for such reads, or a kernel that reports what the page cache
-// has (Linux 6.5), the file is read through the cache.
+// openDirect opens the file once for reads that bypass the page cache. It is the same file, whatever
+// has its name now. Such reads need a file system that has them, and a kernel that reports what the
+// page cache has (Linux 6.5). Otherwise the file is read through the cache.
 func (file *openFile) openDirect(disk *disk) {
-	if _, known := file.cached(0, diskBlock); !known || file.direct != nil {
+	if file.disk != nil {
+		return
+	}
+	file.disk = disk
+	if _, known := file.cached(0, diskBlock); !known {
 		return
 	}
 	direct, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", file.handle.Fd()), os.O_RDONLY|unix.O_DIRECT, 0)
 	if err == nil {
-		file.direct, file.disk = direct, disk
+		file.direct = direct
 	}
 }
 
@@ -35,7 +40,7 @@ func (file *openFile) cached(at, bytes int64) (all, known bool) {
 	return int64(stat.Cache)*int64(os.Getpagesize()/diskBlock) >= pages, err == nil
 }
 
-// readAt is like [os.File.ReadAt]. What the page cache has not it reads from the disk.
+// readAt is like [os.File.ReadAt]. If the page cache lacks a part of it, all of it comes from the disk.
 func (file *openFile) readAt(raw []byte, at int64) (int, error) {
 	if file.direct == nil {
 		return file.handle.ReadAt(raw, at)
@@ -51,7 +56,7 @@ func (file *openFile) readAt(raw []byte, at int64) (int, error) {
 	if int64(len(*buffer)) < size+diskBlock {
 		*buffer = make([]byte, size+diskBlock)
 	}
-	aligned := (*buffer)[-uintptr(unsafe.Pointer(unsafe.SliceData(*buffer)))%diskBlock:][:size]
+	aligned := (*buffer)[-uintptr(unsafe.Pointer(unsafe.SliceData(*buffer)))%diskBlock:][:size] //nolint:gosec // the address, for its remainder
 	count, err := file.direct.ReadAt(aligned, at-skip)
 	if errors.Is(err, unix.EINVAL) { // a disk with larger blocks
 		return file.handle.ReadAt(raw, at)

@@ -8,30 +8,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestDirect: what the page cache has not comes from the disk, whatever place it begins at; what it
-// has does not.
+// TestDirect: a read comes from the disk if the page cache lacks a part of it, wherever it begins;
+// else it does not.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	writeCheckpoint(t, folder, bigConfig, modelgraph.F32)
 	graph := readGraph(t, folder)
-	files, err := Checkpoint(graph)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, _ := files.(*stored)
+	source, _ := fixtures.Must(Checkpoint(graph))(t).(*stored)
 	name := "model.embed_tokens.weight"
-	want, err := streamed(source, name, modelgraph.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ranges, err := source.Ranges(name, modelgraph.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := fixtures.Must(streamed(source, name, modelgraph.F32))(t)
+	ranges := fixtures.Must(source.Ranges(name, modelgraph.F32))(t)
 	if source.files[0].direct == nil {
 		t.Skip("the file system has no direct reads, or the kernel does not say what the page cache has")
 	}
@@ -47,18 +38,18 @@ func TestDirect(t *testing.T) {
 		}
 	}
 	read(0)
-	paths, err := filepath.Glob(filepath.Join(folder, "*.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		evict(t, path)
-	}
+	evict(t, filepath.Join(folder, "model.safetensors"))
 	if all, _ := source.files[0].cached(0, source.files[0].was.size); all {
 		t.Skip("the page cache keeps the file")
 	}
 	read(size)
 	read(2 * size) // a direct read leaves nothing in the cache
+	handle := source.files[0].handle
+	if err := unix.Fadvise(int(handle.Fd()), 0, 0, unix.FADV_RANDOM); err != nil { // no read ahead
+		t.Fatal(err)
+	}
+	fixtures.Must(handle.ReadAt(make([]byte, 1), source.slices[name][0].begin+at))(t)
+	read(3 * size) // the cache has the first page alone
 	if err := source.Close(); err != nil {
 		t.Error(err)
 	}
@@ -67,10 +58,7 @@ func TestDirect(t *testing.T) {
 // evict has the page cache drop a file.
 func evict(t *testing.T, path string) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open(path))(t)
 	defer file.Close() //nolint:errcheck // opened for reading
 	if err := file.Sync(); err != nil {
 		t.Fatal(err)

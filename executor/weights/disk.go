@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// disk is what direct reads of a source took.
+// disk counts the bytes of a source's direct reads, and times them.
 type disk struct {
 	mutex      sync.Mutex
 	bytes      int64

@@ -35,8 +35,8 @@ type openFile struct {
 	folder  string
 	name    string // in the folder
 	handle  *os.File
-	direct  *os.File // reads past the page cache; nil: there are none
-	disk    *disk    // of direct reads
+	direct  *os.File // bypasses the page cache; nil: it cannot, or Ranges was not called
+	disk    *disk    // counts direct reads; nil: Ranges was not called
 	was     identity
 	tensors map[string]*safetensors.Tensor
 }

@@ -54,8 +54,7 @@ def eight(shared, figures):
                 judged(figures, case, plan, RUNNERS[words[0]](shared, words[1:], folder, plan, count), float(bar))
     if shared.kind != "cpu" and (not shared.pieces or "copies" in shared.pieces.split(",")):
         peers.copies(shared, figures)
-    if ran:
-        pipelines.beside(figures, shared, runner, ran, NAME)
+    pipelines.beside(figures, shared, runner, ran, NAME)
     runner.clear()
 
 

@@ -150,24 +150,26 @@ def went(figures, run, section=NAME):
     figures.told(section, f"{run.name}: where a step goes, ms", "", "; ".join(parts))
 
 
-def beside(figures, shared, engine, found, section=NAME):
-    """PyTorch's own pipelines on the same cuts, all by one set of processes; each is judged as it ends."""
+def beside(figures, shared, engine, found, section=NAME, barred=("1f1b",)):
+    """PyTorch's own pipelines on the same cuts, all by one set of processes; each is judged as it ends. Schedules in barred have a bar."""
+    if not found:
+        return
     path, left = engine.place("cases.json"), {run.name: run for run in found}
     with open(path, "w") as file:
         json.dump([run.case(shared) for run in found], file)
     folder = {os.path.dirname(run.folder or shared.config(run.model)) for run in found}.pop()
     with figures.attempt(section, "torch.distributed.pipelining"):
         for row in map(json.loads, shared.streamed("pipelining.py", folder, path)):
-            judged(figures, left.pop(row["name"]), row, section)
+            judged(figures, left.pop(row["name"]), row, section, barred)
     for name in left:
         figures.told(section, f"{name}: devmap / torch.distributed.pipelining", "none", "its processes ended before")
 
 
-def judged(figures, run, row, section):
+def judged(figures, run, row, section, barred):
     peaks = ", ".join(f"{device['measured']['peak_allocated_bytes'] / MIB:.0f} of {peak / MIB:.0f}" for device, peak in zip(run.report["devices"], row["peak_allocated_bytes"]))
     note = f"tokens/s on the same cut ({'+'.join(str(len(stage['units'])) for stage in run.stages)} units); {1e3 * run.seconds:.1f} ms, PyTorch {1e3 * row['seconds']:.1f} ms; arenas of PyTorch's peaks, MiB: {peaks}"
     case, ratio = f"{run.name}: devmap / torch.distributed.pipelining", row["seconds"] / run.seconds
-    if run.job.schedule == "1f1b":
+    if run.job.schedule in barred:
         figures.reaching(section, case, ratio, PYTORCH, note)
     else:
         figures.told(section, case, f"{ratio:.3g}", note)

@@ -6,8 +6,7 @@ import math
 from engine import Job
 from peers import lacking, visible
 from peers import held as memory
-from pipelines import Pipelined
-from shared import MIB, warm
+from pipelines import Pipelined, beside
 
 NAME = "schedules"
 MODEL, BATCH, MICRO_BATCHES, STEPS = "llama-3.1-8b", 16, 8, 5
@@ -79,7 +78,7 @@ def schedules(shared, figures):
             if plan.kind != FIRST and not same and "topology" in ran[FIRST].report:
                 timed(figures, engine, plan, ran)
         if plan.kind == PEERS[-1]:
-            peers(shared, figures, engine, plans, ran)
+            beside(figures, shared, engine, [ran[kind] for kind in PEERS if kind in ran], NAME, PEERS)
     losses = {json.dumps([step["loss"] for step in run.report["steps"]]) for run in ran.values()}
     figures.same(NAME, "schedules whose losses have the bits of 1F1B's", len(ran) * (len(losses) == 1), len(KINDS), next(iter(losses), ""))
     engine.clear()
@@ -118,19 +117,3 @@ def timed(figures, engine, plan, ran):
     seconds, run = engine.simulated(path)["step_seconds"], ran[plan.kind]
     note = f"{1e3 * seconds:.1f} ms"
     figures.within(NAME, f"{run.name}: predicted by 1F1B's measured times / measured − 1", abs(seconds / run.seconds - 1), SIMULATED, note)
-
-
-def peers(shared, figures, engine, plans, ran):
-    """torch's own classes on the cuts of devmap's plans, all by one set of processes."""
-    cases, path = [ran[kind].case(shared) for kind in PEERS if kind in ran], engine.place("cases.json")
-    with open(path, "w") as file:
-        json.dump(cases, file)
-    left = {case["name"]: case["schedule"] for case in cases}
-    with figures.attempt(NAME, "torch.distributed.pipelining"):
-        for row in map(json.loads, shared.streamed("pipelining.py", shared.models if shared.kind != "cpu" else shared.config(MODEL) + "/..", path)):
-            run = ran[left.pop(row["name"])]
-            peaks = ", ".join(f"{device['measured']['peak_allocated_bytes'] / MIB:.0f} of {peak / MIB:.0f}" for device, peak in zip(run.report["devices"], row["peak_allocated_bytes"]))
-            note = f"{1e3 * run.seconds:.1f} ms, PyTorch {1e3 * row['seconds']:.1f}; arenas of PyTorch's peaks, MiB: {peaks}"
-            figures.reaching(NAME, f"{run.name}: devmap / PyTorch's class on the same cut", row["seconds"] / run.seconds, 1.0, note)
-    for name in left:
-        figures.told(NAME, f"{name}: PyTorch's class", "none", "its processes ended before")

@@ -1,5 +1,5 @@
-// Attention forward on Hopper: y = softmax(q·kᵀ)·v and the rows' log Σ exp. A team of
-// warps fetches, TEAMS of them own 64 queries each. Scores of the next keys are under way while
+// Attention forward on Hopper: y = softmax(q·kᵀ)·v and the rows' log Σ exp. One team of
+// warps fetches. TEAMS others own 64 queries each. Scores of the next keys are under way while
 // those of the last become weights; teams issue their products by turns, so that one's
 // products run while another makes weights. A block on every multiprocessor goes through
 // the tasks, and its fetchers are ahead by up to a task.

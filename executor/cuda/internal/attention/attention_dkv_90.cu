@@ -1,8 +1,8 @@
-// The gradients of keys and values on Hopper, over all heads that share them, or where
-// there are splits over some of them. Two teams of warps own 64 keys each, and walk over
-// blocks of queries. Scores stand with their keys in rows, so that weights go into the
-// products with what is theirs from registers. Scores of the next queries are under way
-// while the products with the last ones end.
+// The gradients of keys and values on Hopper: sums over the heads that share them. With
+// splits, a sum is over some of these heads. Two teams of warps own 64 keys each, and walk
+// over blocks of queries. Scores have their keys in rows, so that weights go into the next
+// products from registers. Scores of the next queries are under way while the products with
+// the last ones end.
 #include "hopper.h"
 
 const int KEYS = TEAMS * 64, QUERIES = 64, Q_BYTES = QUERIES * WIDTH * 2, K_BYTES = KEYS * WIDTH * 2;
@@ -42,7 +42,7 @@ __device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<OWN> ke
         fetch<KEYS, WIDTH>(keys.at(), call.k + row * call.kStride + task.head * WIDTH, call.kStride, call.seq - task.first);
         fetcher.close(keys);
         bool met = false;
-        // From the last queries on, which all keys' blocks meet at the same time: then they are in the L2 cache.
+        // It begins with the last queries. All blocks of keys read these at the same time, so that they are in the L2 cache.
         _Pragma("unroll 1") for (int block = span.end - 1; block >= span.begin; block--) {
             int start = block * QUERIES, valid = call.seq - start;
             _Pragma("unroll 1") for (int member = 0; member < walk.members; member++) {
@@ -128,7 +128,7 @@ __device__ inline void attendAll(const Call &call, const Walk &walk, Ring<OWN> k
             hold(weight);
             along<QUERIES>(valueSum, weight, slopes.at(), keep);
             send();
-            finish<WIDTH == 128 ? 0 : 1>(); // of wider heads the weights' registers are needed again
+            finish<WIDTH == 128 ? 0 : 1>(); // wider heads need the weights' registers again
             hold(gradient);
             if (WIDTH == 128) hold(weight);
             UNROLL for (int i = 0; i < QUERIES / 8; i++) {

@@ -109,8 +109,8 @@ __device__ inline void copy4(unsigned to, const void *from, bool there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
 }
 
-// fetch copies ROWS rows of WIDE values to a pile of tiles. Those from valid on are 0. Unrolled by
-// more, the addresses have no room in a fetcher's registers.
+// fetch copies ROWS rows of WIDE values to a pile of tiles. Rows from valid on become 0. A fetcher has
+// no registers for the addresses of more copies at a time.
 template <int ROWS, int WIDE> __device__ inline void fetch(unsigned to, const bf16 *from, int stride, int valid) {
     const int ACROSS = WIDE / 8, DOWN = 128 / ACROSS;
     int thread = threadIdx.x % 128, chunk = thread % ACROSS, row = thread / ACROSS;
@@ -129,10 +129,10 @@ template <int ROWS> __device__ inline void fetchLine(unsigned to, const float *f
     if (row >= 0 && row < ROWS) copy4(to + row * 4, from + (i64)row * stride, row < valid);
 }
 
-// Tiles as a factor of a product: a descriptor's low word, and what is added to it a step. rows: the rows
-// of a tile of the pile.
-//   upright: a row of the product is a row of the tile, and step is of 16 values in the row.
-//   turned:  a row of the product is a column, and step is of 16 rows.
+// The low word of a descriptor, which makes tiles a factor of a product. A product has steps of 16
+// values. rows: the rows of a tile of the pile.
+//   upright: a row of the product is a row of the tile, and a step is 16 values of the row.
+//   turned:  a row of the product is a column of the tile, and a step is 16 rows.
 __device__ inline unsigned upright(unsigned at) { return at >> 4 | 1 << 16; }
 __device__ inline unsigned turned(unsigned at, int rows) { return at >> 4 | rows << 19; }
 __device__ inline unsigned long long described(unsigned low) { return (unsigned long long)(64 | 1 << 30) << 32 | low; }
@@ -154,10 +154,10 @@ template <int N> __device__ inline void hold(unsigned (&part)[N]) {
 #define NAMES32 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
 #define NAMES64 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
 
-// multiply adds the product of 64 × 16 and 16 × N values to 64 × N, two a float; with keep 0
-// it sets it. A descriptor gives the second factor, turned with TURN 1. The first has a descriptor too,
-// or is in registers. A lane has of sums rows lane/4 and that + 8 of its warp's 16, and of each 8
-// columns 2·(lane%4) and the next.
+// multiply adds the product of 64 × 16 and 16 × N values to sums of 64 × N. With keep 0 it replaces
+// the sums. A descriptor gives the second factor, turned with TURN 1. The first factor has a descriptor
+// too, or is in registers. A lane has sums of two of its warp's 16 rows: lane/4 and lane/4 + 8. Of
+// each 8 columns it has 2·(lane%4) and the next.
 template <int TURN> __device__ inline void multiply(float (&d)[32], unsigned long long a, unsigned long long b, int keep) {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " NAMES32 ", %32, %33, p, 1, 1, 0, %35; }"
         : THIRTYTWO(d) : "l"(a), "l"(b), "r"(keep), "n"(TURN));
@@ -193,7 +193,7 @@ template <int N> __device__ inline void narrowed(unsigned (&to)[N / 2], const fl
     UNROLL for (int i = 0; i < N / 2; i++) to[i] = pair(from[2 * i], from[2 * i + 1]);
 }
 
-// store writes rows of a block of sums in bf16: low times one of the lane's rows, high the other.
+// store writes rows of a block of sums in bf16. One of the lane's rows is multiplied by low, the other by high.
 template <int N> __device__ inline void store(bf16 *to, i64 stride, const float (&sum)[N], float low, float high, int valid) {
     int lane = threadIdx.x % 32, t = lane % 4, row = threadIdx.x / 32 % 4 * 16 + lane / 4;
     UNROLL for (int half = 0; half < 2; half++) {
@@ -241,8 +241,8 @@ struct Mask {
     __device__ void queries(int key, int &low, int &high) const { low = key - ahead + 1, high = min(key + behind + 1, seq); }
 };
 
-// Span is the blocks [begin, end) that a block of the other side meets, and those among them,
-// [whole, rest), in which all see all.
+// Span is the blocks [begin, end) that a block of the other side meets. In those of [whole, rest),
+// every query sees every key.
 struct Span {
     int begin, whole, rest, end;
     __device__ Span(int low, int lowWhole, int highWhole, int high, int size)
@@ -260,7 +260,7 @@ template <int ROWS, int OTHERS> __device__ inline Span queriesOf(const Mask &mas
     return Span(low, lowWhole, highWhole, high, OTHERS);
 }
 
-// cover sets to value what columns from start on, outside [low, high), have in a lane's row.
+// cover writes value to a lane's row in the columns outside [low, high). The first column is start.
 template <int N> __device__ inline void cover(float (&block)[N], int half, int low, int high, int start, float value) {
     int t = threadIdx.x % 4;
     low -= start + 2 * t, high -= start + 2 * t;
@@ -270,8 +270,8 @@ template <int N> __device__ inline void cover(float (&block)[N], int half, int l
     }
 }
 
-// held loads 64 rows of a pile of tiles as the first factor of products: a step's four registers after
-// those of the last. rows: of a tile of the pile.
+// held loads 64 rows of a pile of tiles as the first factor of products. Each step has four registers.
+// rows: of a tile of the pile.
 template <int WIDE> __device__ inline void held(unsigned (&part)[WIDE / 4], unsigned at, int rows) {
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16, chunk = lane / 16;
     UNROLL for (int step = 0; step < WIDE / 16; step++) {

@@ -85,7 +85,7 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 			values["splits"] = kernel.Splits(sequences, seq, heads, shared, dim, call.Workspace.Bytes)
 			blocks *= values["splits"]
 		}
-		if kernel.Plain() && processors > 0 {
+		if kernel.Plain() {
 			blocks = min(blocks, processors)
 		}
 		if blocks > math.MaxInt32 {

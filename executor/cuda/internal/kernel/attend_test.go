@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/attention"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -31,10 +32,7 @@ func fused(name, dims string) *testCall {
 // TestAttentionArguments: the arguments of attention's kernels, in the order that
 // their PTX has them in, and the blocks of their launches.
 func TestAttentionArguments(t *testing.T) {
-	table, err := attention.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(attention.Load())(t)
 	bf16, f32 := modelgraph.BF16, modelgraph.F32
 	dims := func(arguments *driver.Arguments) {
 		arguments.Int32(100).Int32(8).Int32(4).Int32(64).Int32(1).Int32(30).Float32(0.125).Float32(50).Address(0).Address(0)
@@ -95,12 +93,30 @@ func TestAttentionArguments(t *testing.T) {
 	}
 }
 
+// TestAttentionReach: a window lets a query of a long sequence see few keys, and a soft cap keeps
+// Triton's kernel.
+func TestAttentionReach(t *testing.T) {
+	t.Parallel()
+	table := fixtures.Must(attention.Load())(t)
+	for dims, want := range map[string]string{
+		"seq=4096":                      "plain",
+		"seq=4096 window=0":             "plain",
+		"seq=4096 window=128":           "short",
+		"seq=100 window=4096":           "short",
+		"seq=4096 window=128 cap=50":    "exact",
+		"seq=4096 window=4096 causal=1": "plain",
+	} {
+		call := fused("attention", "sequences=1 heads=8 kv=2 dim=64 "+dims).lay(">y", 0x9000, 200, 512, 512, modelgraph.BF16).call
+		all := fixtures.Must(attendance(table, call, true, 132))(t)
+		if form := all[0].kernel.Form; form != want {
+			t.Errorf("%s: %s, want %s", dims, form, want)
+		}
+	}
+}
+
 // TestAttentionRefuses: a call that no kernel takes is a defect, and the error says so.
 func TestAttentionRefuses(t *testing.T) {
-	table, err := attention.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(attention.Load())(t)
 	bf16, f32 := modelgraph.BF16, modelgraph.F32
 	for want, testCall := range map[string]*testCall{
 		`it has no operand "y"`:                                 fused("attention", gpt),

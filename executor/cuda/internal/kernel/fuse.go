@@ -127,11 +127,9 @@ const headBytes = 16
 func pack(ops []*operation, at driver.Address, blocks int) []byte {
 	end := headBytes + len(ops)*operationBytes
 	var more []byte
-	largest := make([]byte, ops[0].rows*int64(blocks)*8)
 	for _, op := range ops {
-		if op.picks {
-			more = append(more, largest...)
-			largest = nil
+		if op.picks { // a product and its arg max, which share the room
+			more = make([]byte, op.rows*int64(blocks)*8)
 			op.sums = span{at + driver.Address(end), int64(2 * blocks)}
 		}
 	}

@@ -75,9 +75,9 @@ func (list *recognizer) attends(at int) ([]*operation, int) {
 	return []*operation{op, &joined}, 2
 }
 
-// divide sets the positions of a block of attention. Where sequences and groups of heads alone give
-// work to most multiprocessors, a block has all positions, and nothing is joined. The plan's span is
-// the least: the plan has room for the sums of so many parts.
+// divide sets how many positions a block of attention has. If sequences and groups of heads alone
+// occupy most multiprocessors, a block has all positions and nothing is joined. A span is at least the
+// plan's, because the plan has room for the sums of that many parts.
 func (op *operation) divide() {
 	const most = 128 // tasks, independent of the GPU's number of multiprocessors
 	parts := max(1, most/(op.rows*op.groups()))

@@ -4,14 +4,12 @@ package kernel
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
-	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -187,54 +185,6 @@ func TestOperation(t *testing.T) {
 	}
 	if size := unsafe.Offsetof(turned.found); size != operationBytes {
 		t.Errorf("an operation has %d bytes, the kernel's %d", size, operationBytes)
-	}
-}
-
-// TestCapacity: if many wide rows leave no room for two slots of weights, a step runs as it is.
-func TestCapacity(t *testing.T) {
-	t.Parallel()
-	kernels := &Kernels{processors: 132, hopper: true}
-	for _, test := range []struct{ rows, inner, norm, slots int64 }{
-		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 4096, 1, 2}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 4},
-	} {
-		op := &operation{rows: test.rows, inner: test.inner, norm: driver.Address(test.norm)}
-		if slots := kernels.share([]*operation{op}); slots != test.slots {
-			t.Errorf("%+v: %d slots", test, slots)
-		}
-	}
-	bench := newBench(t, "x=16x5120 n=16x5120 wn=1x5120 wq=64x5120 q=16x64")
-	as := make([]Launch, 2)
-	got, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as)
-	if err != nil || len(got) != len(as) || &got[0] != &as[0] {
-		t.Errorf("%d launches, %v", len(got), err)
-	}
-}
-
-// TestFuse: a launch has operations of as many rows, in the order of their kernels.
-func TestFuse(t *testing.T) {
-	t.Parallel()
-	bench := newBench(t, "x=1x64 q=1x64 p=1x64 m=2x64 n=2x64 w=64x64")
-	var calls []*Call
-	var launches []Launch
-	var order []string
-	for i, line := range []string{"gemm form=nt : a=x b=w >d=q", "gemm form=nt : a=q b=w >d=p", "gemm form=nt : a=m b=w >d=n", "copy : x=m >y=n", "gemm form=nt : a=m b=w >d=n"} {
-		calls = append(calls, bench.call(line))
-		launches = append(launches, func(*schedule.Args) error { order = append(order, fmt.Sprint("kernel ", i)); return nil })
-	}
-	fused, err := fuse(calls, launches, func(ops []*operation) (Launch, error) {
-		said := fmt.Sprintf("%d of %d rows", len(ops), ops[0].rows)
-		return func(*schedule.Args) error { order = append(order, said); return nil }, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, launch := range fused {
-		if err := launch(nil); err != nil {
-			t.Error(err)
-		}
-	}
-	if want := []string{"2 of 1 rows", "1 of 2 rows", "kernel 3", "1 of 2 rows"}; !slices.Equal(order, want) {
-		t.Errorf("%q, want %q", order, want)
 	}
 }
 

@@ -14,9 +14,9 @@ const int ROWS = 16, DEEPEST = 16; // rows of x, slots
 // lie in other banks.
 const int LENGTH = 1024, APART = LENGTH * 2 + 64, PIECES = 2;
 
-// weightsApart is the distance of a slot's rows of weights, in bytes. Copies are faster to
-// multiples of 128 bytes. With more than eight rows of x, what it takes to read rows in
-// the same banks takes longer than that.
+// weightsApart is the distance of a slot's rows of weights, in bytes. Copies to multiples
+// of 128 bytes are faster, but such rows lie in the same banks. With more than eight rows
+// of x, reading them costs more than the copies gain.
 __device__ constexpr int weightsApart(bool wide) { return wide ? APART : LENGTH * 2; }
 
 // Part is a weight with its rows, and where its columns of the result go.
@@ -32,8 +32,8 @@ enum Kind { PLAIN, GATED, TURNED, ATTEND, JOIN, PICK };
 // norm or none, and up to three parts: tiles of 16 columns follow each other. PLAIN
 // adds add. GATED has a gate and what it is multiplied with, and turns TURNED has of
 // all values of heads: queries, keys and values, of which the last two go to the cache.
-// PICK has the columns of the largest results of a PLAIN before it, which leaves each
-// block's in sums.
+// PICK finds the columns of the largest results of the PLAIN before it, which leaves
+// those of each block in sums.
 struct Op {
     i64 kind, tiles, first; // first: the block that has the first tile
     i64 rows, inner, xStride, addStride, staged, gemma, activation, positions;
@@ -83,7 +83,7 @@ struct Gate {
     }
 };
 
-// elected is true for one lane of a warp, and the compiler knows that it is one.
+// elected is true for one lane of a warp, and the compiler knows that there is only one.
 __device__ inline bool elected() {
     unsigned is;
     asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(is));

@@ -93,7 +93,7 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
 }
 
 // attend is an operation ATTEND, for the warps that multiply. Before ready, keys and
-// values of earlier tokens come to the L2 cache, of as many as there is room for.
+// values of earlier tokens come to the L2 cache, as many as there is room for.
 template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16> &task, char *room, Ready ready) {
     int groups = (int)op.kv * (((int)op.heads / (int)op.kv + HEADS - 1) / HEADS), rows = (int)op.rows, tiles = (int)op.tiles;
     auto taskOf = [&](int item) {
