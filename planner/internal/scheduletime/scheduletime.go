@@ -128,6 +128,9 @@ func (search *search) ownForms() {
 	for _, at := range places {
 		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
 			search.own(found, formOf(found.Kind), more*effort)
+			if found = search.of[at]; found.rule != nil {
+				search.turns(found.form, found.cuts, found.again, found.rule, more*effort)
+			}
 		}
 	}
 }
