@@ -11,8 +11,7 @@ type Settings struct {
 	Nodes, Effort int
 	// Starts are orders to begin with, such as published ones. Those that do not fit are left out.
 	Starts []Order
-	// Rule is one to improve, of as many chunks; nil: none.
-	Rule *Rule
+	Rule   *Rule // one to improve, of as many chunks; nil: none
 }
 
 // Rule is how each GPU chooses its next pass. It serves any number of micro-batches.
