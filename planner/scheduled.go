@@ -33,13 +33,9 @@ func scheduled(problem *Problem) bool {
 const torch = "torch"
 
 // solveSchedule finds the shortest step that fits. It chooses the order of a pipeline's passes, its
-// cuts and the blocks that it recomputes, as far as the workload leaves them open.
-func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*Solution, error) {
-	return scheduledWithin(ctx, problem, problem.Topology, settings)
-}
-
-// scheduledWithin solves for GPUs with these budgets, and predicts for those of the problem.
-func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
+// cuts and the blocks that it recomputes, as far as the workload leaves them open. It solves for GPUs
+// with these budgets, and predicts for those of the problem.
+func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
 	workload := &problem.Costs.Workload
 	if len(problem.Pins)+len(problem.Together) > 0 {
 		return nil, costmodel.Refuse(costmodel.Set("schedule", workload.Schedule), "%v and %v place layers, and the search chooses all stages: leave them out, or name a schedule", costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"})

@@ -19,7 +19,7 @@ func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) 
 		if end, ok := ctx.Deadline(); ok {
 			settings.TimeLimit = max(time.Until(end)/2, time.Millisecond)
 		}
-		sol, err := scheduledWithin(ctx, problem, budgets, settings)
+		sol, err := solveSchedule(ctx, problem, budgets, settings)
 		if large := (*InfeasibleError)(nil); len(out.Points) > 0 && errors.As(err, &large) {
 			return out, nil // the last point has the smallest share
 		}

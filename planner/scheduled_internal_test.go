@@ -14,9 +14,12 @@ import (
 // bounds longer.
 func TestBoundsOfSchedules(t *testing.T) {
 	random := rand.New(rand.NewPCG(45, 3))
-	places, memory, none := map[string]int{}, 0, 0
-	for range 600 {
+	places, memory, none, wide := map[string]int{}, 0, 0, 0
+	for round := range 600 {
 		gpus := 2 + random.IntN(3)
+		if round%100 == 0 {
+			gpus = 16
+		}
 		numbers := &scheduletime.Numbers{
 			Batches: 1 + random.IntN(20), Line: random.IntN(2) == 0, Loops: random.IntN(3) == 0, Joint: random.IntN(2) == 0,
 			Freed: 1 + random.Float64(), Extra: random.Float64(), Update: random.Float64(),
@@ -40,6 +43,9 @@ func TestBoundsOfSchedules(t *testing.T) {
 			none++
 			continue
 		}
+		if gpus == 16 {
+			wide++
+		}
 		free := *numbers
 		free.Free = make([]float64, gpus)
 		for gpu := range free.Free {
@@ -56,7 +62,7 @@ func TestBoundsOfSchedules(t *testing.T) {
 			t.Errorf("%+v: 1 %% above %v: %v", numbers, bound, err)
 		}
 	}
-	if memory < 50 || none > 400 || len(places) < 6 {
-		t.Errorf("%d bounds are longer for memory, %d have no length; places %v", memory, none, places)
+	if memory < 50 || none > 400 || len(places) < 6 || wide < 2 {
+		t.Errorf("%d bounds are longer for memory, %d have no length, %d are of 16 GPUs; places %v", memory, none, wide, places)
 	}
 }

@@ -25,7 +25,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	}
 	switch {
 	case scheduled(&problem):
-		return solveSchedule(ctx, &problem, settings)
+		return solveSchedule(ctx, &problem, problem.Topology, settings)
 	case replicated(&problem):
 		return solveRecomputed(ctx, &problem, settings)
 	}

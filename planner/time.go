@@ -18,7 +18,9 @@ func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solu
 	if in.AnyAssignment && !in.Replicated() {
 		return solver.timeUnconstrained(ctx, in)
 	}
-	memory, failed := solver.memory(ctx, in.For(instance.Memory))
+	first := *solver
+	first.limits.AnyFit = true
+	memory, failed := first.memory(ctx, in.For(instance.Memory))
 	var large *InfeasibleError
 	switch {
 	case failed == nil:

@@ -80,6 +80,7 @@ type Limits struct {
 	// ValueOnly asks for any map with the best value. It skips the search for the most balanced
 	// one.
 	ValueOnly bool
+	AnyFit    bool // a map that fits needs no proof that none is better
 	// Below is a share from which on an answer is of no use; 0: none is.
 	Below float64
 	// Step is the same for steps. Quick: a search by trial takes a small number of steps.

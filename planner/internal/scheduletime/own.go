@@ -17,20 +17,20 @@ const perSecond = 1e12
 // order. If blocks are recomputed, it also starts with none, and with all: both change what an order
 // can hold. Each order has this effort.
 func (search *search) own(start *Choice, at form, effort int) {
-	search.turns(at, start.cuts, start.again, effort)
+	search.turns(at, start.cuts, start.again, nil, effort)
 	for _, all := range []bool{false, true} {
 		again := slices.Repeat([]bool{all}, len(start.again))
 		if slices.Contains(start.again, true) && !slices.Equal(again, start.again) {
-			search.turns(at, start.cuts, again, effort)
+			search.turns(at, start.cuts, again, nil, effort)
 		}
 	}
 }
 
-// turns finds an order, and better cuts and blocks for it, alternately.
-func (search *search) turns(at form, cuts []int, again []bool, effort int) {
+// turns finds an order, and better cuts and blocks for it, alternately. A rule is one to improve.
+func (search *search) turns(at form, cuts []int, again []bool, rule *orders.Rule, effort int) {
 	var best *Choice
 	for range 3 {
-		next := search.ordered(at, cuts, again, effort)
+		next := search.ordered(at, cuts, again, rule, effort)
 		if next == nil || !next.better(best) || search.stopped() {
 			break
 		}
@@ -41,16 +41,19 @@ func (search *search) turns(at form, cuts []int, again []bool, effort int) {
 		}
 		search.keep(best)
 		cuts, again = best.cuts, best.again
+		if rule != nil {
+			rule = best.rule
+		}
 	}
 }
 
 // ordered returns the choice with the shortest order found for these cuts and blocks.
-func (search *search) ordered(at form, cuts []int, again []bool, effort int) *Choice {
+func (search *search) ordered(at form, cuts []int, again []bool, rule *orders.Rule, effort int) *Choice {
 	problem, base := search.problem(at, cuts, again)
 	if problem == nil {
 		return nil
 	}
-	solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: search.starts(at, base, problem), Effort: effort, Nodes: 10_000})
+	solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: search.starts(at, base, problem), Rule: rule, Effort: effort, Nodes: 10_000})
 	if err != nil || certificate.CheckOrder(problem, solution) != nil {
 		return nil
 	}
@@ -88,7 +91,7 @@ func (search *search) long(short *search) {
 		if next := search.with(found.form, problem, found.cuts, found.again, solution); next != nil {
 			search.keep(next)
 			if search.batches <= middling {
-				search.turns(found.form, next.cuts, next.again, effort)
+				search.turns(found.form, next.cuts, next.again, nil, effort)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/orders"
+	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
 // Question is what a search chooses from.
@@ -128,6 +129,9 @@ func (search *search) ownForms() {
 	for _, at := range places {
 		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
 			search.own(found, formOf(found.Kind), more*effort)
+			if found = search.of[at]; found.rule != nil {
+				search.turns(found.form, found.cuts, found.again, found.rule, more*effort)
+			}
 		}
 	}
 }
@@ -188,7 +192,7 @@ func (search *search) published(below float64, others bool) (best *Choice, faile
 			continue
 		}
 		found, err := search.cut(kind, others)
-		if err != nil {
+		if found == nil {
 			failed = err
 			continue
 		}
@@ -241,9 +245,6 @@ func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choic
 				best = found
 			}
 		}
-	}
-	if best != nil {
-		failed = nil
 	}
 	return best, failed
 }
@@ -331,24 +332,17 @@ func (question *Question) even(kind costmodel.ScheduleKind, table *costmodel.Tab
 
 // climb moves cuts as long as that helps.
 func (search *search) climb(best *Choice) *Choice {
-	for moved := true; moved && !search.stopped(); {
-		moved = false
-		for first := 1; first < len(best.cuts)-1; first++ {
-			for last := first; last < len(best.cuts)-1; last++ {
-				for _, by := range []int{-1, 1} {
-					cuts := slices.Clone(best.cuts)
-					for cut := first; cut <= last; cut++ {
-						cuts[cut] += by
-					}
-					if cuts[first] <= cuts[first-1] || cuts[last] >= cuts[last+1] {
-						continue
-					}
-					if next, err := search.against(best, best.Kind, cuts, best.again); err == nil && next.better(best) {
-						best, moved = next, true
-					}
-				}
-			}
+	stagememory.Moves(len(best.cuts)-1, func(first, last, by int) bool {
+		cuts := slices.Clone(best.cuts)
+		stagememory.Shift(cuts, first, last, by)
+		if search.stopped() || cuts[first] <= cuts[first-1] || cuts[last] >= cuts[last+1] {
+			return false
 		}
-	}
+		if next, err := search.against(best, best.Kind, cuts, best.again); err == nil && next.better(best) {
+			best = next
+			return true
+		}
+		return false
+	})
 	return best
 }

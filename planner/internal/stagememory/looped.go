@@ -26,7 +26,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks, limits instanc
 	}
 	best, exact, stopped := looped.search(ctx)
 	proved := exact || best.most <= looped.floor
-	if !proved && !stopped && !vee {
+	if !proved && !stopped && !vee && !(limits.AnyFit && best.most <= 1) {
 		ends := proofEnds(limits.Effort)
 		if looped.Quick {
 			ends = quickEnds

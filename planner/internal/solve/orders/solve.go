@@ -11,6 +11,7 @@ type Settings struct {
 	Nodes, Effort int
 	// Starts are orders to begin with, such as published ones. Those that do not fit are left out.
 	Starts []Order
+	Rule   *Rule // one to improve, of as many chunks; nil: none
 }
 
 // Rule is how each GPU chooses its next pass. It serves any number of micro-batches.
@@ -61,7 +62,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	for _, start := range settings.Starts {
 		out.take(&problem, start)
 	}
-	out.byPolicy(ctx, &problem, settings.Effort)
+	out.byPolicy(ctx, &problem, settings)
 	if out.Length > out.Value && problem.passes() <= exactPasses {
 		order, length, complete, nodes := problem.search(ctx, out.Length, settings.Nodes)
 		out.Tried += nodes
@@ -87,11 +88,14 @@ func (solution *Solution) take(problem *Problem, order Order) {
 
 // byPolicy improves policies on a number of micro-batches that shows the repeated pattern, and takes
 // the orders that the best of them make for all.
-func (solution *Solution) byPolicy(ctx context.Context, problem *Problem, effort int) {
+func (solution *Solution) byPolicy(ctx context.Context, problem *Problem, settings Settings) {
 	few := *problem
 	few.MicroBatches = min(problem.MicroBatches, perTrial*len(problem.Caps)+4)
 	climb := &climber{lister: newLister(&few), chunks: few.of(), length: never, random: rand.New(rand.NewPCG(1, 2))}
 	climb.starts()
+	if settings.Rule != nil {
+		climb.try(settings.Rule.policy)
+	}
 	whole := newLister(problem)
 	finish := func() {
 		if climb.best.rank != nil && whole.run(climb.best, never) {
@@ -101,7 +105,7 @@ func (solution *Solution) byPolicy(ctx context.Context, problem *Problem, effort
 	finish()
 	bound := few.Bound().Value
 	for round := 0; round < 8 && ctx.Err() == nil && climb.length > bound; round++ {
-		climb.climb(effort/8, bound)
+		climb.climb(settings.Effort/8, bound)
 	}
 	finish()
 	solution.Tried += climb.tried
