@@ -66,6 +66,19 @@ func TestGivenFields(t *testing.T) {
 	}
 }
 
+// TestTimmNote: a model with a buffer that only the newest timm keeps has a note.
+func TestTimmNote(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"model_type": "pe_video"}`:         `"video_encoder.embedder.vision_model.timm_model.rope.bands" (1 such, 16 numbers)`,
+		`{"model_type": "conditional_detr"}`: "",
+	} {
+		note := timmNote(treeOf(t, config))
+		if !strings.HasSuffix(note, want) || (note == "") != (want == "") {
+			t.Errorf("%s: %q", config, note)
+		}
+	}
+}
+
 func treeOf(t *testing.T, config string) *typeTree {
 	t.Helper()
 	tree, err := readTypes(newest, []byte(config))
