@@ -50,6 +50,10 @@ func TestListsForNumbers(t *testing.T) {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
+	asks := &typeClass{Rules: map[string]any{"width": []any{"?", []any{"many", "$image_size"}, 1.0, 2.0}}}
+	if !asks.takesList("image_size") || asks.takesList("num_channels") {
+		t.Error("want a class that takes lists of image_size alone")
+	}
 }
 
 // TestGivenFields: a config sets fields of one inside it, which the file may change, and whole
@@ -57,7 +61,8 @@ func TestListsForNumbers(t *testing.T) {
 func TestGivenFields(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type": "xcodec"}`: "acoustic_encoder.conv2.bias 256",
-		`{"model_type": "xcodec", "acoustic_model_config": {"model_type": "dac", "hidden_size": 128}}`: "acoustic_encoder.conv2.bias 128",
+		`{"model_type": "xcodec", "acoustic_model_config": {"model_type": "dac", "hidden_size": 128}}`:                                       "acoustic_encoder.conv2.bias 128",
+		`{"model_type": "mm-grounding-dino", "architectures": ["MMGroundingDinoModel"], "two_stage": false, "embedding_init_target": false}`: "query_position_embeddings.weight 900,256",
 		`{"model_type": "pi0"}`: "model.vlm.vision_tower.encoder.layers.26.mlp.fc1.bias 4304",
 	} {
 		if facts := typeFacts(treeOf(t, config)); !slices.Contains(facts["tensors"], want) {
