@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,4 +107,21 @@ func (facts *treeFacts) unlike(other *treeFacts) string {
 		return "keep other parameters in float32"
 	}
 	return ""
+}
+
+// timmNote names a buffer that only timm 1.0.31 keeps: the frequencies of a rotary embedding for one
+// image size (RotaryEmbeddingCat, timm/layers/pos_embed_sincos.py). Releases of Transformers do not
+// choose timm's version.
+func timmNote(tree *typeTree) string {
+	var first string
+	n, size := 0, int64(0)
+	for i := range tree.tensors {
+		if t := &tree.tensors[i]; t.buffer && strings.HasSuffix(t.name, "timm_model.rope.bands") {
+			first, n, size = cmp.Or(first, t.name), n+1, size+elements(t.shape)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("timm: the answer is that of timm 1.0.31; 1.0.30 and older have no buffer %q (%d such, %d numbers)", first, n, size)
 }

@@ -50,6 +50,10 @@ func TestListsForNumbers(t *testing.T) {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
+	asks := &typeClass{Rules: map[string]any{"width": []any{"?", []any{"many", "$image_size"}, 1.0, 2.0}}}
+	if !asks.takesList("image_size") || asks.takesList("num_channels") {
+		t.Error("want a class that takes lists of image_size alone")
+	}
 }
 
 // TestGivenFields: a config sets fields of one inside it, which the file may change, and whole
@@ -57,11 +61,25 @@ func TestListsForNumbers(t *testing.T) {
 func TestGivenFields(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type": "xcodec"}`: "acoustic_encoder.conv2.bias 256",
-		`{"model_type": "xcodec", "acoustic_model_config": {"model_type": "dac", "hidden_size": 128}}`: "acoustic_encoder.conv2.bias 128",
+		`{"model_type": "xcodec", "acoustic_model_config": {"model_type": "dac", "hidden_size": 128}}`:                                       "acoustic_encoder.conv2.bias 128",
+		`{"model_type": "mm-grounding-dino", "architectures": ["MMGroundingDinoModel"], "two_stage": false, "embedding_init_target": false}`: "query_position_embeddings.weight 900,256",
 		`{"model_type": "pi0"}`: "model.vlm.vision_tower.encoder.layers.26.mlp.fc1.bias 4304",
 	} {
 		if facts := typeFacts(treeOf(t, config)); !slices.Contains(facts["tensors"], want) {
 			t.Errorf("%s has no %s", config, want)
+		}
+	}
+}
+
+// TestTimmNote: a model with a buffer that only the newest timm keeps has a note.
+func TestTimmNote(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"model_type": "pe_video"}`:         `"video_encoder.embedder.vision_model.timm_model.rope.bands" (1 such, 16 numbers)`,
+		`{"model_type": "conditional_detr"}`: "",
+	} {
+		note := timmNote(treeOf(t, config))
+		if !strings.HasSuffix(note, want) || (note == "") != (want == "") {
+			t.Errorf("%s: %q", config, note)
 		}
 	}
 }

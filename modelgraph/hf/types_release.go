@@ -99,5 +99,8 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 			graph.Warnings = append(graph.Warnings, note)
 		}
 	}
+	if note := timmNote(tree); note != "" { // --transformers does not choose timm
+		graph.Warnings = append(graph.Warnings, note)
+	}
 	return graph, nil
 }
