@@ -5,8 +5,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 )
 
@@ -58,5 +65,39 @@ func TestBoundsOfSchedules(t *testing.T) {
 	}
 	if memory < 50 || none > 400 || len(places) < 6 {
 		t.Errorf("%d bounds are longer for memory, %d have no length; places %v", memory, none, places)
+	}
+}
+
+// Without the step as its limit, a bound is no longer than that step. With one micro-batch the passes
+// follow one another, so that the two are close: an update counts only where all GPUs wait for it.
+func TestBoundsBelowSteps(t *testing.T) {
+	graph := fixtures.Must(hf.FromConfig("llama-3.1-8b", fixtures.Must(os.ReadFile("../fixtures/models/llama-3.1-8b/config.json"))(t)))(t)
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
+	near := 0
+	for _, runtime := range []string{torch, costmodel.Devmap} {
+		for _, gpus := range []int{2, 4} {
+			for _, batches := range []int64{1, 4} {
+				problem := Problem{
+					Graph: graph, Objective: Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(costmodel.Train)}, gpus)},
+					Workload: costmodel.Workload{
+						Mode: costmodel.Train, Precision: costmodel.BF16True, Runtime: runtime, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Recompute: recomputeAuto,
+						Seq: 8192, Batch: batches, MicroBatches: batches, World: int64(gpus),
+					},
+				}
+				problem = fixtures.Must(problem.Resolved())(t)
+				solution := fixtures.Must(solveSchedule(t.Context(), &problem, Settings{TimeLimit: time.Minute}))(t)
+				question := fixtures.Must(scheduleQuestion(t.Context(), &problem, time.Second))(t)
+				bound := fixtures.Must(question.Numbers())(t).Bound(math.Inf(1))
+				if bound > solution.Value {
+					t.Errorf("%s, %d GPUs, %d micro-batches: the bound is %v, and a step takes %v", runtime, gpus, batches, bound, solution.Value)
+				}
+				if bound > 0.97*solution.Value {
+					near++
+				}
+			}
+		}
+	}
+	if near < 4 {
+		t.Errorf("%d bounds are near their steps", near)
 	}
 }
