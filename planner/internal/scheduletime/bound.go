@@ -123,12 +123,14 @@ func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) {
 // Bound returns a lower bound of the step of every choice, in seconds, at most below. It is the
 // longest time found in which no cut has room on every GPU ([sums.feasible]).
 func (numbers *Numbers) Bound(below float64) float64 {
+	count := len(numbers.Work)
+	cut := &cutter{sums: numbers.sums(), seen: make([]bool, (len(numbers.Free)+1)*(count+1)*(count+1))}
 	low, high := 0., below-numbers.Update
 	for _, work := range numbers.Work {
 		low += float64(numbers.Batches) * work / float64(len(numbers.Free)) * (1 - 1e-9)
 	}
 	for range 60 {
-		if !math.IsInf(high, 1) || numbers.possible(low) {
+		if !math.IsInf(high, 1) || cut.possible(low) {
 			break
 		}
 		low *= 2
@@ -138,7 +140,7 @@ func (numbers *Numbers) Bound(below float64) float64 {
 	}
 	const steps = 14
 	for range steps {
-		if middle := (low + high) / 2; numbers.possible(middle) {
+		if middle := (low + high) / 2; cut.possible(middle) {
 			high = middle
 		} else {
 			low = middle
@@ -148,18 +150,18 @@ func (numbers *Numbers) Bound(below float64) float64 {
 }
 
 // possible reports that some cut of some place has room on every GPU for this length.
-func (numbers *Numbers) possible(length float64) bool {
-	count := len(numbers.Work)
-	cut := &cutter{sums: numbers.sums(length), seen: make([]bool, (len(numbers.Free)+1)*(count+1)*(count+1))}
+func (cut *cutter) possible(length float64) bool {
+	count := len(cut.Work)
+	cut.length = length
 	reaches := func(at place, turn int) bool {
 		clear(cut.seen)
 		cut.place, cut.turn = at, turn
 		return cut.reaches(0, 0, turn)
 	}
-	if numbers.Line && reaches(place{}, count) || numbers.Vee && reaches(place{vee: true}, count) {
+	if cut.Line && reaches(place{}, count) || cut.Vee && reaches(place{vee: true}, count) {
 		return true
 	}
-	for turn := 1; numbers.Loops && turn < count; turn++ {
+	for turn := 1; cut.Loops && turn < count; turn++ {
 		if reaches(place{loops: true}, turn) {
 			return true
 		}
