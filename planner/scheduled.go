@@ -62,6 +62,7 @@ func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.T
 	if err != nil {
 		return nil, err
 	}
+	// Orders are found with fewer micro-batches: enough for all GPUs to be busy.
 	if few := 2*int64(len(budgets.Devices)) + 8; workload.MicroBatches > few {
 		short := narrow
 		table := *narrow.Costs
