@@ -35,9 +35,9 @@ func TestVisionMemory(t *testing.T) {
 	if got := saved(scaled, nil) - saved(linear, nil); got != 2*dim*tokens {
 		t.Errorf("a scale keeps %d bytes of a projection", got)
 	}
-	held := linear
-	held.Extra = 1
-	if got := ops.Of(held, &shape).Memory.Forward - ops.Of(linear, &shape).Memory.Forward; got != 2*4*dim*tokens {
+	extra := linear
+	extra.Extra = 1
+	if got := ops.Of(extra, &shape).Memory.Forward - ops.Of(linear, &shape).Memory.Forward; got != 2*4*dim*tokens {
 		t.Errorf("a variable of the block holds %d bytes while a projection runs", got)
 	}
 	active := modelgraph.Linear{In: 4 * dim, Out: dim, Activation: "gelu"}
