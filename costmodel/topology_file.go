@@ -65,8 +65,9 @@ func (device *fileDevice) over(dev Device) Device {
 	return dev
 }
 
-// ParseTopology reads a devmap.topology/v1 file, or the topology of a devmap.report/v1 file; errors name file. base returns a GPU's constants
-// by name, for fields that the file leaves out; without a capacity if the name is unknown.
+// ParseTopology reads a devmap.topology/v1 file, or the topology of a devmap.report/v1 file. Errors
+// name file. base returns a GPU's constants by name, for fields that the file leaves out; without a
+// capacity if the name is unknown.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology
 	var run struct {

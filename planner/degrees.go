@@ -135,11 +135,11 @@ func replicated(problem *Problem) bool {
 	return workload.Recompute == recomputeAuto && workload.Strategy.Traits().Replicated
 }
 
-// solveRecomputed finds the shortest step that fits, whatever the objective: there is one placement, and
-// full recomputation has the lowest peak. The fewest blocks that make every GPU fit are it. What a block keeps
-// lives longest if it is among the first, so these go first. The last ones are tried too: they are
-// not there while the others run again. Each block more takes time, so fewer blocks are faster. None
-// and all of them are among the choices.
+// solveRecomputed finds the shortest step that fits, whatever the objective: there is one placement,
+// and full recomputation has the lowest peak. Each recomputed block takes time, so it looks for the
+// fewest with which every GPU fits. What the first blocks keep lives longest, so it recomputes
+// blocks from the first on. It also tries them from the last back. None and all are among the
+// choices.
 func solveRecomputed(ctx context.Context, problem *Problem, settings Settings) (*Solution, error) {
 	problem.Objective = Time
 	blocks, tables := blocksOf(problem.Graph), tablesOf(problem, true)

@@ -58,6 +58,7 @@ func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Top
 	if err != nil {
 		return nil, err
 	}
+	// Orders are found with fewer micro-batches: enough for all GPUs to be busy.
 	if few := 2*int64(len(budgets.Devices)) + 8; workload.MicroBatches > few {
 		short := narrow
 		table := *narrow.Costs

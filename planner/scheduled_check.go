@@ -15,11 +15,11 @@ var errNumbers = errors.New("planner: the bound of the schedule is above what it
 func checkNumbers(numbers *scheduletime.Numbers, bound float64) error {
 	length, count := (bound-numbers.Update)*(1-1e-10), len(numbers.Work)
 	walk := &numbersWalk{numbers, length}
-	if numbers.Line && walk.ends(0, count, count, 0) || numbers.Vee && walk.ends(0, count, count, -1) {
+	if numbers.Line && walk.ends(count, 0) || numbers.Vee && walk.ends(count, -1) {
 		return errNumbers
 	}
 	for turn := 1; numbers.Loops && turn < count; turn++ {
-		if walk.ends(0, turn, turn, 1) {
+		if walk.ends(turn, 1) {
 			return errNumbers
 		}
 	}
@@ -34,21 +34,20 @@ type numbersWalk struct {
 // border is where a GPU's first and second run begin; in a V the second ends there.
 type border struct{ first, second int }
 
-// ends reports that the GPUs have room for all items: their first runs for those of from to to, and
-// their second runs for the others. Those go forward from second (way 1) or back from the end (−1),
-// or there are none (0).
-func (walk *numbersWalk) ends(from, to, second, way int) bool {
+// ends reports that the GPUs have room for all items. Their first runs have those below turn. Their
+// second runs go forward from it (way 1) or back from it (−1), or there are none (0).
+func (walk *numbersWalk) ends(turn, way int) bool {
 	count := len(walk.Work)
-	reached := map[border]bool{{from, second}: true}
+	reached := map[border]bool{{0, turn}: true}
 	for gpu := range walk.Free {
 		next := map[border]bool{}
 		for at := range reached {
-			walk.add(next, at, gpu, to, way)
+			walk.add(next, at, gpu, turn, way)
 		}
 		reached = next
 	}
 	for at := range reached {
-		if way < 0 && at.first == at.second || way >= 0 && at.first == to && at.second == count {
+		if way < 0 && at.first == at.second || way >= 0 && at.first == turn && at.second == count {
 			return true
 		}
 	}
@@ -56,12 +55,12 @@ func (walk *numbersWalk) ends(from, to, second, way int) bool {
 }
 
 // add adds the borders after a GPU.
-func (walk *numbersWalk) add(next map[border]bool, at border, gpu, to, way int) {
+func (walk *numbersWalk) add(next map[border]bool, at border, gpu, turn, way int) {
 	count := len(walk.Work)
-	if start := sum(walk.Forward[:at.first]); walk.rest(at, to, way) > float64(len(walk.Free)-gpu)*(walk.length-start) {
+	if start := sum(walk.Forward[:at.first]); walk.rest(at, turn, way) > float64(len(walk.Free)-gpu)*(walk.length-start) {
 		return // the later GPUs begin no sooner
 	}
-	for one := at.first + 1; one <= to; one++ {
+	for one := at.first + 1; one <= turn; one++ {
 		if way == 0 {
 			if walk.feasible(gpu, at.first, one, count, count) {
 				next[border{one, at.second}] = true
@@ -161,9 +160,9 @@ func (walk *numbersWalk) again(parts []part, missing, small float64) (count, sti
 }
 
 // rest returns the work of the items that no GPU has yet.
-func (walk *numbersWalk) rest(at border, to, way int) (work float64) {
+func (walk *numbersWalk) rest(at border, turn, way int) (work float64) {
 	for item, one := range walk.Work {
-		if item >= at.first && item < to && (way >= 0 || item < at.second) || way > 0 && item >= at.second {
+		if item >= at.first && item < turn && (way >= 0 || item < at.second) || way > 0 && item >= at.second {
 			work += float64(walk.Batches) * one
 		}
 	}

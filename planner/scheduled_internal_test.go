@@ -5,8 +5,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 )
 
@@ -65,4 +72,70 @@ func TestBoundsOfSchedules(t *testing.T) {
 	if memory < 50 || none > 400 || len(places) < 6 || wide < 2 {
 		t.Errorf("%d bounds are longer for memory, %d have no length, %d are of 16 GPUs; places %v", memory, none, wide, places)
 	}
+}
+
+// Two GPUs with a forward and a backward of a second each run 4 micro-batches in 10 s if the first has
+// memory for two (1F1B). With memory for one, they run one after the other.
+func TestBoundsOfTwoGPUs(t *testing.T) {
+	for sets, want := range map[float64]float64{1: 16, 2: 10, 4: 10} {
+		ones, none := []float64{1, 1}, []float64{0, 0}
+		numbers := &scheduletime.Numbers{
+			Batches: 4, Line: true, Joint: true, Forward: ones, Input: ones, Work: []float64{2, 2}, Saved: ones, Made: ones, Static: none, Scratch: none,
+			Extra: math.Inf(1), Free: []float64{sets, sets},
+		}
+		if bound := numbers.Bound(want); math.Abs(bound-want) > 1e-3*want || numbers.Bound(math.Inf(1)) > want {
+			t.Errorf("memory for %v micro-batches: the bound is %v, and the best order takes %v", sets, bound, want)
+		}
+	}
+}
+
+// Without the step as its limit, a bound is no longer than that step. With one micro-batch the passes
+// follow one another, so that the two are close: an update counts only where all GPUs wait for it.
+func TestBoundsBelowSteps(t *testing.T) {
+	near := 0
+	for _, runtime := range []string{torch, costmodel.Devmap} {
+		for _, gpus := range []int{2, 4} {
+			for _, batches := range []int64{1, 4} {
+				bound, step := unlimited(t, gpus, 141<<30, costmodel.Workload{Runtime: runtime, Schedule: costmodel.GPipe, Seq: 8192, Batch: batches, MicroBatches: batches})
+				if bound > step {
+					t.Errorf("%s, %d GPUs, %d micro-batches: the bound is %v, and a step takes %v", runtime, gpus, batches, bound, step)
+				}
+				if bound > 0.97*step {
+					near++
+				}
+			}
+		}
+	}
+	if near < 4 {
+		t.Errorf("%d bounds are near their steps", near)
+	}
+}
+
+// With little memory, a bound is longer than with much, and still no longer than a step.
+func TestBoundsWithLittleMemory(t *testing.T) {
+	workload := costmodel.Workload{Runtime: costmodel.Devmap, Schedule: costmodel.AutoSchedule, Seq: 2048, Batch: 16, MicroBatches: 8}
+	free, _ := unlimited(t, 4, 141<<30, workload)
+	for _, gib := range []int64{18, 24} {
+		bound, step := unlimited(t, 4, gib<<30, workload)
+		if bound > step || gib == 18 && bound < 1.05*free {
+			t.Errorf("%d GiB: the bound is %v, %v with 141 GiB, and a step takes %v", gib, bound, free, step)
+		}
+	}
+}
+
+// unlimited returns the bound of llama-3.1-8b's training without the step as its limit, and the step.
+func unlimited(t *testing.T, gpus int, budget int64, workload costmodel.Workload) (bound, step float64) {
+	t.Helper()
+	workload.Mode, workload.Precision, workload.Strategy, workload.Recompute, workload.World = costmodel.Train, costmodel.BF16True, costmodel.Pipeline, recomputeAuto, int64(gpus)
+	found := fixtures.Must(catalogue.Find("h200-141gb"))(t)
+	gpu := found.Device(costmodel.Train)
+	gpu.CapacityBytes = budget
+	problem := Problem{
+		Graph:     fixtures.Must(hf.FromConfig("llama-3.1-8b", fixtures.Must(os.ReadFile("../fixtures/models/llama-3.1-8b/config.json"))(t)))(t),
+		Objective: Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, gpus)}, Workload: workload,
+	}
+	problem = fixtures.Must(problem.Resolved())(t)
+	solution := fixtures.Must(solveSchedule(t.Context(), &problem, Settings{TimeLimit: time.Minute}))(t)
+	question := fixtures.Must(scheduleQuestion(t.Context(), &problem, time.Second))(t)
+	return fixtures.Must(question.Numbers())(t).Bound(math.Inf(1)), solution.Value
 }

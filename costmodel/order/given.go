@@ -67,7 +67,8 @@ func evenly(before, after [Weight + 1][2]int64) (advance int64, even bool) {
 }
 
 // Given returns the kind of schedule that names an order, with a row of actions for each rank. A
-// rank has one chunk, or two: in the form of a V, or round the ranks. Micro-batches of each kind of action are in order.
+// rank has one chunk, or two: in the form of a V, or round the ranks. Micro-batches of each kind of
+// action are in order.
 func Given(vee bool, rows [][]Action) costmodel.ScheduleKind {
 	out := make([][]value.PassBlock, len(rows))
 	for rank, row := range rows {

@@ -2,7 +2,6 @@ package hf
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -119,9 +118,6 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	}
 }
 
-// mark gives a part of a name another place (see [place]).
-var mark = regexp.MustCompile("@[^.]*")
-
 // add adds the patterns of a class below a module, as [typeTree.add] adds its tensors. needed:
 // every model has the module.
 func (names *typeNames) add(class *typeClass, object *typeObject, module string, joins, needed bool) {
@@ -138,7 +134,7 @@ func (names *typeNames) add(class *typeClass, object *typeObject, module string,
 	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
 	for _, entry := range class.numbered(of) {
 		own, _ := entry[1].(string)
-		own = mark.ReplaceAllString(own, "")
+		own = unmarked(own)
 		pattern := modelgraph.FullName(module, own)
 		there := truth(of.eval(entry[2], nil)) && of.err == nil && needed
 		unknown := of.err != nil

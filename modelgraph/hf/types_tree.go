@@ -1,12 +1,15 @@
 package hf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // typeTree collects the tensors of a model.
@@ -112,4 +115,148 @@ func linearOf(tree *typeTree, class *typeClass) []string {
 		}
 	}
 	return class.Linear
+}
+
+// add adds the tensors of a class below a module. key is the module's place. With joins, the model
+// around it takes over its classes that are not split, as modeling_utils.py, post_init, does for
+// direct children.
+func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int, joins bool) error {
+	const deepest = 12
+	tree.depth++
+	if tree.depth > deepest {
+		return &typeError{tree.file, object.prefix + "model_type", "the models inside are nested too deeply"}
+	}
+	defer func() { tree.depth-- }()
+	of := &evaluation{object: object, rules: class.Rules, setInside: class.Sets, known: make(map[string]any)}
+	if of.rules == nil {
+		of.rules = map[string]any{}
+	}
+	unknown := computed(tree, class, of)
+	if err := cmp.Or(tree.allowed(class, of), unknown); err != nil {
+		return err
+	}
+	if len(of.contested) > 0 {
+		return either(tree, class, of, module, key, joins)
+	}
+	return tree.entries(class, of, module, key, joins)
+}
+
+// entries adds the entries of a class.
+func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, key []int, joins bool) error {
+	if joins {
+		tree.noSplit = append(tree.noSplit, class.NoSplit...)
+	}
+	places := make(map[string]int) // of the parts of names
+	var present [][]any
+	for _, entry := range class.numbered(of) {
+		kind, _ := entry[0].(string)
+		pattern, _ := entry[1].(string)
+		parts := ordered(places, pattern)
+		all := tree.numbers(class, of, pattern)
+		if tree.visited += len(all); tree.visited > maxTensors {
+			return &typeError{tree.file, of.object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
+		}
+		there := false
+		for _, stars := range all {
+			if !truth(of.eval(entry[2], stars)) {
+				continue
+			}
+			if !there {
+				there, present = true, append(present, entry)
+			}
+			name, at := place(pattern, stars, parts)
+			at = slices.Concat(key, at)
+			var err error
+			if kind == "i" {
+				err = tree.include(entry[3:], of, modelgraph.FullName(module, name), at, joins && !strings.Contains(name, "."))
+			} else {
+				err = tree.entry(kind, entry[3:], of, stars, module, name, at, joins)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if of.err != nil {
+			return tree.unexplained(of, class, fmt.Sprintf("%q cannot be computed (%v)", pattern, of.err), "same", pattern, of.doubt)
+		}
+	}
+	return tree.together(class, of, present)
+}
+
+func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, module, name string, key []int, joins bool) error {
+	name = modelgraph.FullName(module, name)
+	switch kind {
+	case "p", "b":
+		return tree.tensor(kind == "b", rest, of, stars, name, key)
+	case "n":
+		class := ""
+		if len(rest) > 0 {
+			class, _ = rest[0].(string)
+		}
+		if class != "" || joins {
+			tree.units[name] = class
+		}
+	case "t":
+		owner, _ := of.eval(rest[0], stars).(string)
+		tree.ties[name] = modelgraph.FullName(module, owner)
+	}
+	return nil
+}
+
+func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []int, name string, key []int) error {
+	dims, _ := rest[0].([]any)
+	dtype, _ := rest[1].(string)
+	t := typeTensor{name: name, key: key, dtype: dtype, buffer: isBuffer, shape: make([]int64, len(dims))}
+	if isBuffer {
+		t.persistent = truth(rest[2])
+	}
+	const largest = 1 << 50
+	for i, dim := range dims {
+		n, ok := number(of.eval(dim, stars))
+		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && of.zeroed(dim) && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
+			of.fail("size %v of %q", n, name)
+		}
+		t.shape[i] = int64(n)
+	}
+	tree.tensors = append(tree.tensors, t)
+	return nil
+}
+
+// include adds a model inside another.
+func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int, joins bool) error {
+	at, _ := rest[0].(string)
+	auto, _ := rest[1].(string)
+	class, _ := rest[2].(string)
+	object, usual := of.object, true // usual: of the types that the builds had
+	for part := range strings.SplitSeq(strings.TrimSuffix(at, "."), ".") {
+		if part == "" {
+			continue
+		}
+		above := object
+		if object = object.inner[part]; object == nil {
+			of.place = at
+			of.fail("there is no object %q", at)
+			return nil
+		}
+		usual = usual && object.class.Config == above.class.Inner[part].Config
+	}
+	if auto != "" {
+		class = tree.in.auto(object.class.Type, auto)
+	}
+	if class == "" {
+		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%s of Transformers %s makes no model of a %q; name another type", auto, tree.in.name, clipName(object.class.Type))}
+	}
+	object = of.sets(at, object)
+	inner := tree.in.pinnedClass(class, object)
+	if inner == nil {
+		inner = tree.in.class(class, object.class.Config)
+	}
+	if inner == nil {
+		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
+	}
+	if !usual && inner.Config != object.class.Config { // its tensors are functions of other fields
+		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q: the table of Transformers %s has only the %s of a %s here", clipName(object.class.Type), tree.in.name, class, inner.Config)}
+	}
+	tree.units[name] = class
+	return tree.add(inner, object, name, key, joins)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestVisionMemory: what a caller's pixels, a scale of a projection's result, biases of windows and
-// norms of values add. Differences follow from the sources that the rules name.
+// TestVisionMemory: what a caller's pixels, a scale and an activation of a projection's result, a
+// block's variables, biases of windows and norms of values add. Differences follow from the sources that the rules name.
 func TestVisionMemory(t *testing.T) {
 	const tokens, dim = 2 * 3136, 96
 	shape := ops.Shape{Tokens: tokens, Length: tokens / 2, Batch: 2, Train: true, Precision: costmodel.BF16True}
@@ -34,6 +34,15 @@ func TestVisionMemory(t *testing.T) {
 	linear, scaled := modelgraph.Linear{In: 4 * dim, Out: dim}, modelgraph.Linear{In: 4 * dim, Out: dim, LayerScale: true}
 	if got := saved(scaled, nil) - saved(linear, nil); got != 2*dim*tokens {
 		t.Errorf("a scale keeps %d bytes of a projection", got)
+	}
+	extra := linear
+	extra.Extra = 1
+	if got := ops.Of(extra, &shape).Memory.Forward - ops.Of(linear, &shape).Memory.Forward; got != 2*4*dim*tokens {
+		t.Errorf("a variable of the block holds %d bytes while a projection runs", got)
+	}
+	active := modelgraph.Linear{In: 4 * dim, Out: dim, Activation: "gelu"}
+	if got := ops.Of(active, &infer).Memory.Forward; got != 2*(4*dim+dim)*tokens { // the input is freed before the activation
+		t.Errorf("a projection with an activation takes %d bytes in inference", got)
 	}
 	windows := modelgraph.Attention{Dim: dim, Heads: 3, KVHeads: 3, HeadDim: 32, Bidirectional: true, Packed: true, Window: 49, ScoreBias: "windows"}
 	shifted := windows

@@ -29,7 +29,7 @@ type Numbers struct {
 	Freed, Extra float64
 	// Free is the memory of each GPU.
 	Free []float64
-	// Update is the time after the passes.
+	// Update is the time after the passes of all GPUs.
 	Update float64
 }
 
@@ -90,7 +90,9 @@ func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) {
 		least := math.Inf(1)
 		for device := range question.Topology.Devices {
 			var plain seconds
+			update := 0.
 			for _, unit := range question.Items.Units(item) {
+				update += steptime.Unit(none, question.Topology, device, unit).Update
 				took, again := unitTimes(none, question.Topology, device, unit), unitTimes(all, question.Topology, device, unit)
 				plain.add(took)
 				if unitBytes(&all.Units[unit]).least() < unitBytes(&none.Units[unit]).least() {
@@ -100,13 +102,12 @@ func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) {
 			lower(numbers.Forward, item, plain.forward)
 			lower(numbers.Input, item, plain.input)
 			lower(numbers.Work, item, plain.forward+plain.input+plain.weight)
-			update := 0.
-			for _, unit := range question.Items.Units(item) {
-				update += steptime.Unit(none, question.Topology, device, unit).Update
-			}
 			least = min(least, update)
 		}
 		updates += least
+	}
+	if none.Workload.Runtime != costmodel.Devmap {
+		updates = 0 // a GPU updates after its own passes, when others may still run theirs
 	}
 	numbers.Update = min(numbers.Update, updates/float64(len(numbers.Free)))
 	for gpu := range numbers.Free {
@@ -122,12 +123,14 @@ func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) {
 // Bound returns a lower bound of the step of every choice, in seconds, at most below. It is the
 // longest time found in which no cut has room on every GPU ([sums.feasible]).
 func (numbers *Numbers) Bound(below float64) float64 {
+	count := len(numbers.Work)
+	cut := &cutter{sums: numbers.sums(), seen: make([]bool, (len(numbers.Free)+1)*(count+1)*(count+1))}
 	low, high := 0., below-numbers.Update
 	for _, work := range numbers.Work {
 		low += float64(numbers.Batches) * work / float64(len(numbers.Free)) * (1 - 1e-9)
 	}
 	for range 60 {
-		if !math.IsInf(high, 1) || numbers.possible(low) {
+		if !math.IsInf(high, 1) || cut.possible(low) {
 			break
 		}
 		low *= 2
@@ -137,7 +140,7 @@ func (numbers *Numbers) Bound(below float64) float64 {
 	}
 	const steps = 14
 	for range steps {
-		if middle := (low + high) / 2; numbers.possible(middle) {
+		if middle := (low + high) / 2; cut.possible(middle) {
 			high = middle
 		} else {
 			low = middle
@@ -147,19 +150,19 @@ func (numbers *Numbers) Bound(below float64) float64 {
 }
 
 // possible reports that some cut of some place has room on every GPU for this length.
-func (numbers *Numbers) possible(length float64) bool {
-	count := len(numbers.Work)
-	cut := &cutter{sums: numbers.sums(length), seen: make([]bool, (len(numbers.Free)+1)*(count+1)*(count+1))}
-	reaches := func(at place, second, turn int) bool {
+func (cut *cutter) possible(length float64) bool {
+	count := len(cut.Work)
+	cut.length = length
+	reaches := func(at place, turn int) bool {
 		clear(cut.seen)
 		cut.place, cut.turn = at, turn
-		return cut.reaches(0, 0, second)
+		return cut.reaches(0, 0, turn)
 	}
-	if numbers.Line && reaches(place{}, count, count) || numbers.Vee && reaches(place{vee: true}, count, count) {
+	if cut.Line && reaches(place{}, count) || cut.Vee && reaches(place{vee: true}, count) {
 		return true
 	}
-	for turn := 1; numbers.Loops && turn < count; turn++ {
-		if reaches(place{loops: true}, turn, turn) {
+	for turn := 1; cut.Loops && turn < count; turn++ {
+		if reaches(place{loops: true}, turn) {
 			return true
 		}
 	}
@@ -168,7 +171,7 @@ func (numbers *Numbers) possible(length float64) bool {
 
 // cutter tries all cuts, GPU by GPU. Each takes a run of items from where the last one's first run
 // ends. Its second run ends where the last one's began in a V, and begins where that ended in a
-// loop, at turn for the first GPU.
+// loop. The first GPU's second run ends in a V, or begins in a loop, at turn.
 type cutter struct {
 	*sums
 	place

@@ -6,16 +6,16 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// sums are the numbers of the items before each, for one length of the passes.
+// sums are the numbers of the items before each, and the length of the passes that is tried.
 type sums struct {
 	*Numbers
 	length                                float64
 	head, back, work, saved, made, static []float64
 }
 
-func (numbers *Numbers) sums(length float64) *sums {
+func (numbers *Numbers) sums() *sums {
 	return &sums{
-		Numbers: numbers, length: length, head: before(numbers.Forward, 1), back: before(numbers.Input, 1), work: before(numbers.Work, float64(numbers.Batches)),
+		Numbers: numbers, head: before(numbers.Forward, 1), back: before(numbers.Input, 1), work: before(numbers.Work, float64(numbers.Batches)),
 		saved: before(numbers.Saved, 1), made: before(numbers.Made, 1), static: before(numbers.Static, 1),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,13 +69,25 @@ type flag struct {
 	accepts []string
 }
 
-// ownName is the flag that a name of an engine sets, or the name itself.
+// ownName is the flag that a name of an engine sets, or the name itself. Each flag of each command
+// passes through it as the program starts.
 func ownName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if i := slices.IndexFunc(flags, func(f flag) bool { return slices.Contains(f.accepts, name) }); i >= 0 {
-		return pflag.NormalizedName(flags[i].name)
+	if own, known := accepted()[name]; known {
+		return own
 	}
 	return pflag.NormalizedName(name)
 }
+
+// accepted is the flags by engines' names.
+var accepted = sync.OnceValue(func() map[string]pflag.NormalizedName {
+	own := map[string]pflag.NormalizedName{}
+	for i := range flags {
+		for _, name := range flags[i].accepts {
+			own[name] = pflag.NormalizedName(flags[i].name)
+		}
+	}
+	return own
+})
 
 // command is a set of commands.
 type command int

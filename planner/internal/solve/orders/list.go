@@ -75,7 +75,7 @@ func newLister(problem *Problem) *lister {
 // moment that the order is no shorter than below.
 func (list *lister) run(by policy, below int64) bool {
 	list.policy, list.length, list.now = by, 0, 0
-	list.clear(list.Problem)
+	list.clear()
 	clear(list.not)
 	copy(list.left, list.all)
 	for at := range list.comes {
