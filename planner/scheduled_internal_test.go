@@ -135,7 +135,7 @@ func unlimited(t *testing.T, gpus int, budget int64, workload costmodel.Workload
 		Objective: Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, gpus)}, Workload: workload,
 	}
 	problem = fixtures.Must(problem.Resolved())(t)
-	solution := fixtures.Must(solveSchedule(t.Context(), &problem, Settings{TimeLimit: time.Minute}))(t)
+	solution := fixtures.Must(solveSchedule(t.Context(), &problem, problem.Topology, Settings{TimeLimit: time.Minute}))(t)
 	question := fixtures.Must(scheduleQuestion(t.Context(), &problem, time.Second))(t)
 	return fixtures.Must(question.Numbers())(t).Bound(math.Inf(1)), solution.Value
 }
