@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -262,7 +263,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
 		if f := &fields[i]; !f.Known(workload) {
-			return f.Name, fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", "))
+			return f.Name, cmp.Or(f.Malformed(f.value(workload)), fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", ")))
 		}
 	}
 	if workload.DeepSpeed != nil {

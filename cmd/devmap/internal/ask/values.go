@@ -54,6 +54,11 @@ func (f *flag) check(value string) error {
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
 	}
+	if f.field != nil {
+		if fault := f.field.Malformed(value); fault != "" {
+			return out.Usagef("--%s %s", f.name, fault)
+		}
+	}
 	known := strings.Join(f.values, ", ")
 	switch guess := f.guess(value); {
 	case guess == "":
