@@ -73,9 +73,9 @@ func RecomputeOf(blocks []bool) string {
 	return strings.Join(parts, ",")
 }
 
-// Malformed says what is wrong with a text that is meant as the field's other form: a list of blocks
+// malformed says what is wrong with a text that is meant as the field's other form: a list of blocks
 // or an own order. It is empty for other texts, and for sound ones.
-func (field *Field) Malformed(text string) string {
+func (field *Field) malformed(text string) string {
 	var err error
 	switch own, _ := value.OwnOrder(text); {
 	case field.Name == "recompute" && text != "" && strings.Trim(text[:1], "0123456789-, ") == "":

@@ -49,7 +49,7 @@ func TestRecomputedBlocks(t *testing.T) {
 // The error of a wrong order names its row and the fault.
 func TestMalformedOrders(t *testing.T) {
 	for text, want := range map[ScheduleKind]string{"order:X/Y": `row 0 of the order has "X"`, "order:FB*99999999999/FB": `row 0 of the order has "FB*99999999999"`} {
-		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Precision: BF16True, Optimizer: AdamW, Recompute: RecomputeNone, LoRAPrecision: "", Loss: "eager", Strategy: Pipeline, Schedule: text}
+		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Precision: BF16True, Optimizer: AdamW, Recompute: RecomputeNone, Runtime: "torch", Strategy: Pipeline, Schedule: text}
 		if field, fault := workload.Fault(); field != "schedule" || !strings.Contains(fault, want) {
 			t.Errorf("%s: %s: %s, want %q", text, field, fault, want)
 		}
