@@ -99,7 +99,7 @@ func TestLiterals(t *testing.T) {
 
 // TestCheckedBlocks: programs of ranks checkpoint the blocks of the plan's list, and no others.
 func TestCheckedBlocks(t *testing.T) {
-	function := regexp.MustCompile(`(?s)def recomputed\(number\):\n.*?\n\n\n`)
+	function := regexp.MustCompile(`(?s)def recomputed\(number\):\n.*?\n{3}`)
 	for recompute, want := range map[string]string{"": "0000", "none": "0000", "full": "1111", "0-1,3": "1101", "2": "0010"} {
 		for strategy, wraps := range map[costmodel.Strategy]string{
 			costmodel.FSDP: "if recomputed(number):", costmodel.DDP: "if recomputed(number):", costmodel.Pipeline: "if recomputed(number) else",
