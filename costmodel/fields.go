@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -262,7 +263,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
 		if f := &fields[i]; !f.Known(workload) {
-			return f.Name, fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", "))
+			return f.Name, cmp.Or(f.malformed(f.value(workload)), fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", ")))
 		}
 	}
 	if workload.DeepSpeed != nil {
@@ -273,17 +274,15 @@ func (workload *Workload) Fault() (field, msg string) {
 	return workload.badNumber()
 }
 
-// Knows reports that a text is one of Values, or has the field's other form.
-func (field *Field) Knows(text string) bool {
+// Knows reports that a text is one of Values, or has the field's other form. The fault says what is
+// wrong with a text that is meant as the other form; it is empty for all other texts.
+func (field *Field) Knows(text string) (known bool, fault string) {
+	if slices.Contains(field.Values, text) || field.lists == nil {
+		return slices.Contains(field.Values, text), ""
+	}
 	var workload Workload
-	if slices.Contains(field.Values, text) {
-		return true
-	}
-	if field.lists == nil {
-		return false
-	}
 	field.Set(&workload, text)
-	return field.lists(&workload)
+	return field.lists(&workload), field.malformed(text)
 }
 
 // Known reports that the workload's value of the field is one of Values, or has the field's other

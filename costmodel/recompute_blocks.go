@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,8 +18,8 @@ const mostBlocks = 1 << 20
 // the order they run. The error is a list with a block that the model does not have.
 func (workload *Workload) Recomputed(count int) ([]bool, error) {
 	out := make([]bool, count)
-	runs, listed := blockRuns(workload.Recompute)
-	if !listed {
+	runs, err := blockRuns(workload.Recompute)
+	if err != nil {
 		for block := range out {
 			out[block] = workload.Recompute == RecomputeFull || workload.Recompute == value.RecomputeSelective
 		}
@@ -41,8 +42,8 @@ func (workload *Workload) Recomputed(count int) ([]bool, error) {
 
 // ListsRecomputed reports that the workload recomputes some blocks, by a list.
 func (workload *Workload) ListsRecomputed() bool {
-	_, listed := blockRuns(workload.Recompute)
-	return listed
+	_, err := blockRuns(workload.Recompute)
+	return err == nil
 }
 
 // RecomputeOf returns the shortest text of the recomputed blocks: none, full or a list.
@@ -72,27 +73,54 @@ func RecomputeOf(blocks []bool) string {
 	return strings.Join(parts, ",")
 }
 
+// malformed says what is wrong with a text that is meant as the field's other form: a list of blocks
+// or an own order. It is empty for other texts, and for sound ones.
+func (field *Field) malformed(text string) string {
+	var err error
+	switch own, _ := value.OwnOrder(text); {
+	case field.Name == "recompute" && text != "" && strings.Trim(text[:1], "0123456789-, ") == "":
+		if _, err = blockRuns(text); err != nil {
+			err = fmt.Errorf("is no list of blocks such as 0-5,9: %w", err)
+		}
+	case field.Name == "schedule" && own:
+		if _, err = value.OrderRows(text); err != nil {
+			err = fmt.Errorf("is no order of passes such as order:FB/FB: %w", err)
+		}
+	}
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q %v", text, err)
+}
+
+var errNoBlock = errors.New("it begins with no number of a block")
+
 // blockRuns reads a list of blocks such as 0-5,9: numbers and ranges, ascending, without repeats.
-func blockRuns(text string) ([]Interval, bool) {
+func blockRuns(text string) ([]Interval, error) {
 	if text == "" || text[0] < '0' || text[0] > '9' {
-		return nil, false
+		return nil, errNoBlock
 	}
 	var out []Interval
 	end := -1
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, ranged := strings.Cut(part, "-")
-		first, ok := blockNumber(from)
-		last := first
-		if ranged && ok {
-			last, ok = blockNumber(to)
+		if !ranged {
+			to = from
 		}
-		if !ok || first <= end || last < first {
-			return nil, false
+		first, begins := blockNumber(from)
+		last, ends := blockNumber(to)
+		switch {
+		case !begins || !ends:
+			return nil, fmt.Errorf("%q is no block and no range of blocks (no spaces, numbers from 0 to %d)", part, mostBlocks-1)
+		case last < first:
+			return nil, fmt.Errorf("the range %s ends before it begins", part)
+		case first <= end:
+			return nil, fmt.Errorf("%s follows block %d: blocks ascend, and each is named once", part, end)
 		}
 		end = last
 		out = append(out, Interval{first, last + 1})
 	}
-	return out, true
+	return out, nil
 }
 
 func blockNumber(text string) (int, bool) {

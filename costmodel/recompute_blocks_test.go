@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -28,9 +29,29 @@ func TestRecomputedBlocks(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"3-1", "1,1", "2,1", "01", "1-", "-1", "1 ,2", "1,", "9999999999", "0x1"} {
-		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Recompute: text}
+		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Precision: BF16True, Optimizer: AdamW, Recompute: text}
 		if field, _ := workload.Fault(); workload.ListsRecomputed() || field == "" {
 			t.Errorf("%q is a list, or a known value", text)
+		}
+	}
+	for text, want := range map[string]string{
+		"5-0": "no list of blocks such as 0-5,9: the range 5-0 ends before it begins", "9,0-5": "0-5 follows block 9", "0-5,3-7": "3-7 follows block 5",
+		"0-5,,9": `"" is no block and no range`, "0-5, 9": `" 9" is no block and no range of blocks (no spaces`, "-1": "begins with no number", "1.5": `"1.5" is no block`,
+		"ful": "unknown (known: none, full",
+	} {
+		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Precision: BF16True, Optimizer: AdamW, Recompute: text}
+		if _, fault := workload.Fault(); !strings.Contains(fault, want) {
+			t.Errorf("%q: %s, want %q", text, fault, want)
+		}
+	}
+}
+
+// The error of a wrong order names its row and the fault.
+func TestMalformedOrders(t *testing.T) {
+	for text, want := range map[ScheduleKind]string{"order:X/Y": `row 0 of the order has "X"`, "order:FB*99999999999/FB": `row 0 of the order has "FB*99999999999"`} {
+		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Precision: BF16True, Optimizer: AdamW, Recompute: RecomputeNone, Runtime: "torch", Strategy: Pipeline, Schedule: text}
+		if field, fault := workload.Fault(); field != "schedule" || !strings.Contains(fault, want) {
+			t.Errorf("%s: %s: %s, want %q", text, field, fault, want)
 		}
 	}
 }

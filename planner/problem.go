@@ -176,7 +176,8 @@ func checkNames(workload *costmodel.Workload) error {
 		switch value := field.Text(workload); {
 		case field.Name != "mode" && field.Name != "strategy" && field.Name != "schedule":
 		case value != "" && !field.Known(workload):
-			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
+			_, fault := field.Knows(value)
+			return costmodel.Refuse(costmodel.Set(field.Name, value), "%s", cmp.Or(fault, fmt.Sprintf("%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,24 @@ func unitsOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload,
 		table.Units[unit].Padding, table.Units[unit].StatePadding = 0, 0
 	}
 	return table.Units
+}
+
+// A note names the listed blocks of a tower that sees no images, and the blocks that run.
+func TestIdleBlocks(t *testing.T) {
+	const note = "blocks 0-3 see no tokens here, so recomputing them saves nothing; the blocks that run are 32-67"
+	graph := blocksModel(t, "qwen2.5-vl-3b")
+	for _, c := range []struct {
+		recompute string
+		images    int64
+		want      bool
+	}{{"0-3", 0, true}, {"0-3,40", 0, true}, {"32-40", 0, false}, {"0-3", 1, false}, {"full", 0, false}} {
+		workload := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: "torch", World: 2, Batch: 1, Seq: 2048, Images: c.images, Recompute: c.recompute}
+		table := fixtures.Must(estimate.Table(graph, fixtures.Must(estimate.Resolve(graph, workload))(t)))(t)
+		noted := slices.ContainsFunc(table.Warnings, func(said costmodel.Message) bool { return strings.Contains(said.String(), note) })
+		if noted != c.want {
+			t.Errorf("%s, %d images: %v", c.recompute, c.images, table.Warnings)
+		}
+	}
 }
 
 // A list of all blocks costs what full does. A block of another list costs what it does in full, and

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -122,7 +123,8 @@ func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
 func checkValues(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
 		if value := field.Text(workload); value != "" && !field.Known(workload) {
-			return refuse(field.Name, value, "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
+			_, fault := field.Knows(value)
+			return refuse(field.Name, value, "%s", cmp.Or(fault, fmt.Sprintf("%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))))
 		}
 	}
 	return nil

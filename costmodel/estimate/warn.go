@@ -17,7 +17,7 @@ import (
 
 // warnings adds the warnings that belong to no unit, in printing order.
 func warnings(table *costmodel.Table, model *layers.Model) {
-	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8, mixers, trainedApart} {
+	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8, mixers, trainedApart, idleBlocks} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }

@@ -129,10 +129,12 @@ var (
 			"full":      "call model.gradient_checkpointing_enable(), or checkpoint every block with torch.utils.checkpoint",
 			"selective": "checkpoint with torch.utils.checkpoint.create_selective_checkpoint_contexts",
 			"auto":      "checkpoint the blocks of each stage whose \"recompute\" in the plan is full",
+			"":          "wrap these blocks, and no others, in torch's checkpoint_wrapper",
 		},
 	}
 	partialRecomputation = outside{
-		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none", "full"), recomputation.how,
+		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none", "full"),
+		map[string]string{"selective": recomputation.how["selective"], "auto": recomputation.how["auto"], "": "the program recomputes all blocks or none: plan with --recompute full or none"},
 	}
 	jaxRecomputation = outside{
 		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none"), map[string]string{"": "change jax.checkpoint (nn.remat) in the code of the model"},

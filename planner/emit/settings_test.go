@@ -41,6 +41,10 @@ func TestOutside(t *testing.T) {
 		{"openpi", func(w *costmodel.Workload) { w.Recompute = "full" }, []string{"jax.checkpoint"}},
 		{"openpi", func(w *costmodel.Workload) { w.EMA = true }, nil},
 		{"torch-schedule", func(w *costmodel.Workload) { w.Recompute = "auto" }, []string{"each stage", "AdamW"}},
+		{"torch-schedule", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"recompute=0-5,9, which torch-schedule does not set: wrap these blocks, and no others", "AdamW"}},
+		{"transformers", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"the program recomputes all blocks or none: plan with --recompute full or none", "dtype"}},
+		{"torchtune", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"all blocks or none"}},
+		{"accelerate-config", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"all blocks or none", "dtype", "AdamW"}},
 		{"program", func(w *costmodel.Workload) { w.Loss = "chunked" }, nil},
 	} {
 		workload := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Batch: 4, MicroBatches: 1, Seq: 64, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Recompute: "none"}

@@ -288,6 +288,7 @@ func unspread(plan *devicemap.Plan, family string) []reason {
 		{traits.Replicated && (workload.Mode != costmodel.Train || workload.MicroBatches > 1), fmt.Sprintf("under %s torch-check trains, without accumulating gradients", workload.Strategy)},
 		{workload.DP != 0 || workload.TP != 0 || workload.Recompute == "auto", "stages of several GPUs, and of forms of their own, are not in torch-check: plan with --dp 1 --tp 1 and one --recompute"},
 		{traits.Staged && (workload.Mode != costmodel.Train || workload.LoRARank > 0), "of a pipeline torch-check trains all weights"},
+		{traits.Sequential && workload.ListsRecomputed(), "a device map recomputes all blocks or none: plan with --recompute full or none"},
 		{len(plan.Devices) == 0, "it predicts nothing, its devices are an empty list: devmap plan writes one that does"},
 		{offloaded != "", offloaded + ": torch-check keeps all on GPUs"},
 		{traits.Staged && !slices.Contains(checkedStages, family), fmt.Sprintf("stages of a %s are not made: those of %s are", family, strings.Join(checkedStages, ", "))},

@@ -2,6 +2,7 @@ package emit_test
 
 import (
 	"encoding/json"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -96,6 +97,26 @@ func TestLiterals(t *testing.T) {
 	}
 }
 
+// TestCheckedBlocks: programs of ranks checkpoint the blocks of the plan's list, and no others.
+func TestCheckedBlocks(t *testing.T) {
+	function := regexp.MustCompile(`(?s)def recomputed\(number\):\n.*?\n{3}`)
+	for recompute, want := range map[string]string{"": "0000", "none": "0000", "full": "1111", "0-1,3": "1101", "2": "0010"} {
+		for strategy, wraps := range map[costmodel.Strategy]string{
+			costmodel.FSDP: "if recomputed(number):", costmodel.DDP: "if recomputed(number):", costmodel.Pipeline: "if recomputed(number) else",
+		} {
+			text := checkOf(t, planned(strategy, func(plan *devicemap.Plan) { plan.Workload.Recompute = recompute }), llama)
+			if !strings.Contains(text, wraps) {
+				t.Errorf("%s: no %q in it", strategy, wraps)
+			}
+			code := literals.FindString(text) + "\n" + function.FindString(text) + `print("".join(str(int(recomputed(block))) for block in range(4)))`
+			got, err := exec.Command("python3", "-c", "import json\n"+code).CombinedOutput()
+			if err != nil || strings.TrimSpace(string(got)) != want {
+				t.Errorf("%s, %q: %s, want %s (%v)", strategy, recompute, got, want, err)
+			}
+		}
+	}
+}
+
 // TestRange: a prediction that is a range is judged by its ends.
 func TestRange(t *testing.T) {
 	text := checkOf(t, planned(costmodel.DDP, func(plan *devicemap.Plan) { plan.Devices[1].Predicted.PeakRangeBytes = []int64{5, 9} }), llama)
@@ -129,6 +150,7 @@ func TestTorchCheckRefuses(t *testing.T) {
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Images = 1 }), "it has images"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Quantize = "nf4" }), "quantize nf4"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Recompute = "selective" }), "recompute none or full"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Recompute = "0" }), "all blocks or none"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Loss = "fused" }), "loss fused"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.EMA = true }), "moving average"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Optimizer = "muon" }), "optimizer muon"},

@@ -91,8 +91,9 @@ func same(workload *costmodel.Workload) []edit {
 	})
 	add(workload.Runtime == "megatron" && !workload.SequenceParallel && (workload.TP == costmodel.AutoDegree || workload.TP.Count() > 1), "",
 		func(w *costmodel.Workload) { w.SequenceParallel = true })
-	add(slices.Contains([]string{"", costmodel.RecomputeNone, "selective"}, workload.Recompute), "",
+	add(slices.Contains([]string{"", costmodel.RecomputeNone, "selective"}, workload.Recompute) || workload.ListsRecomputed(), "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
+	add(workload.ListsRecomputed(), "", func(w *costmodel.Workload) { w.Recompute = "auto" })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	note := accumulates

@@ -179,6 +179,9 @@ func followPools(ctx context.Context, of *planner.Problem, row *Row) {
 		return
 	}
 	problem.Workload, problem.Costs = row.Workload, nil
+	if row.Solution.Costs != nil { // --recompute auto chose the blocks
+		problem.Workload.Recompute = row.Solution.Costs.Workload.Recompute
+	}
 	resolved, err := problem.Resolved()
 	if err != nil || resolved.Costs.Marks == nil {
 		return

@@ -35,6 +35,8 @@ func TestRemedies(t *testing.T) {
 		{"FSDP of DDP", "llama-3.1-8b", "h100-80gb", 4, under(training(8), costmodel.DDP), []string{"recompute=full strategy=fsdp"}},
 		{"more GPUs under another strategy", "llama-3.1-405b", "rtx-4090", 1, under(inference(1, 2048), costmodel.DDP), []string{"gpus=42 strategy=device-map"}},
 		{"edits on a larger GPU", "llama-3.1-405b", "rtx-4090", 4, under(quantised(adapters(training(1), 16)), costmodel.DDP), []string{"gpu=b300-288gb recompute=full"}},
+		{"all blocks of a list under FSDP", "llama-3.2-1b", "rtx-4090", 4, recomputed(under(training(4), costmodel.FSDP), "0"), []string{"recompute=full", "recompute=auto"}},
+		{"all blocks of a list under DDP", "llama-3.2-1b", "rtx-4090", 4, recomputed(under(training(4), costmodel.DDP), "0-5,9"), []string{"recompute=full", "recompute=auto"}},
 		{"a larger GPU", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"gpu=a100-40gb"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,6 +52,12 @@ func TestRemedies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recomputed is a workload with its blocks that run again.
+func recomputed(workload costmodel.Workload, blocks string) costmodel.Workload {
+	workload.Recompute = blocks
+	return workload
 }
 
 // checkPlanned plans a change with its settings, with pools followed.

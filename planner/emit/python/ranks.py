@@ -29,6 +29,14 @@ def blocks(model):
     return [(holder, name) for holder in model.modules() for name, child in holder.named_children() if type(child).__name__ in kinds]
 
 
+def recomputed(number):
+    """Whether backward runs this block again: all blocks, none, or those of a list such as 0-5,9."""
+    if JOB["recompute"] in ("", "none", "full"):
+        return JOB["recompute"] == "full"
+    runs = [part.partition("-") for part in JOB["recompute"].split(",")]
+    return any(int(first) <= number <= int(last or first) for first, _, last in runs)
+
+
 def checkpointed(module):
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
 

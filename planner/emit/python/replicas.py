@@ -18,8 +18,8 @@ def work(kind, device, rank):
     model = adapted(built())
     inner = model.base_model.model if JOB["lora_rank"] else model
     wrapped = blocks(inner)
-    if JOB["recompute"] == "full":
-        for holder, name in wrapped:
+    for number, (holder, name) in enumerate(wrapped):
+        if recomputed(number):
             setattr(holder, name, checkpointed(getattr(holder, name)))
     if JOB["strategy"] != "ddp":
         sharded(model, wrapped, kind)

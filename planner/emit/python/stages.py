@@ -8,8 +8,8 @@ class Stage(torch.nn.Module):
         super().__init__()
         inner, self.kind, self.config = model.model, kind, model.config
         self.embed = inner.embed_tokens if "model.embed_tokens" in units else None
-        layers = [inner.layers[int(unit.rsplit(".", 1)[1])] for unit in units if unit.startswith("model.layers.")]
-        self.layers = torch.nn.ModuleList(checkpointed(layer) if JOB["recompute"] == "full" else layer for layer in layers)
+        numbers = [int(unit.rsplit(".", 1)[1]) for unit in units if unit.startswith("model.layers.")]
+        self.layers = torch.nn.ModuleList(checkpointed(inner.layers[number]) if recomputed(number) else inner.layers[number] for number in numbers)
         self.rotary = inner.rotary_emb
         self.norm = inner.norm if "model.norm" in units else None
         self.head = model.lm_head if "lm_head" in units else None

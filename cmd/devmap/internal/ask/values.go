@@ -46,22 +46,28 @@ func checkValues(set *pflag.FlagSet) error {
 
 // check refuses values that are unknown or not supported.
 func (f *flag) check(value string) error {
+	known, fault := false, ""
+	if f.field != nil {
+		known, fault = f.field.Knows(value)
+	}
 	switch {
 	case f.name == "precision" && (strings.EqualFold(value, "fp8") || strings.EqualFold(value, "float8")):
 		return out.Usagef("--precision %q is no type of weights: --float8 tensorwise, tensorwise-gathered or rowwise are torchao's 8-bit products", value)
-	case slices.Contains(f.values, value), f.name == "preset" && isFile(value), f.field != nil && f.field.Knows(value):
+	case slices.Contains(f.values, value), f.name == "preset" && isFile(value), known:
 		return nil
+	case fault != "":
+		return out.Usagef("--%s %s", f.name, fault)
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
 	}
-	known := strings.Join(f.values, ", ")
+	values := strings.Join(f.values, ", ")
 	switch guess := f.guess(value); {
 	case guess == "":
-		return out.Usagef("--%s %q is unknown (known: %s)", f.name, value, known)
+		return out.Usagef("--%s %q is unknown (known: %s)", f.name, value, values)
 	case f.name == "preset": // its list is long
-		return out.Usagef("--%s %q is unknown: did you mean %s? (known: %s)", f.name, value, guess, known)
+		return out.Usagef("--%s %q is unknown: did you mean %s? (known: %s)", f.name, value, guess, values)
 	default:
-		return out.Usagef("--%s %q is unknown (known: %s): did you mean %s?", f.name, value, known, guess)
+		return out.Usagef("--%s %q is unknown (known: %s): did you mean %s?", f.name, value, values, guess)
 	}
 }
 
