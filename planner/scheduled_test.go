@@ -134,3 +134,13 @@ func TestFrontOfSchedules(t *testing.T) {
 		}
 	}
 }
+
+// The shortest step is no longer than any of a front.
+func TestShortestOfFront(t *testing.T) {
+	problem := scheduleProblem(t, 3, 6, 8<<30, costmodel.RecomputeNone)
+	front := fixtures.Must(planner.SolveFront(t.Context(), problem, planner.Settings{TimeLimit: time.Hour}))(t)
+	solution := fixtures.Must(planner.Solve(t.Context(), problem, planner.Settings{TimeLimit: time.Hour}))(t)
+	if solution.Value > front.Points[0].Value || solution.LowerBound > solution.Value {
+		t.Errorf("a step of %v, at least %v, and the front has one of %v", solution.Value, solution.LowerBound, front.Points[0].Value)
+	}
+}
