@@ -35,7 +35,7 @@ const torch = "torch"
 // solveSchedule finds the shortest step that fits. It chooses the order of a pipeline's passes, its
 // cuts and the blocks that it recomputes, as far as the workload leaves them open.
 //
-// The search is no proof, and with less memory it can find a shorter step. It goes on below the
+// The search is no proof, and with less memory it can find a shorter step. It continues below the
 // largest share of its last map, until a step is a 32nd longer than the shortest.
 func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*Solution, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))

@@ -318,7 +318,7 @@ func (request *Request) refuseSearch() error {
 	case request.cmd.Name() != "plan":
 		return nil
 	case request.Given("objective") && request.objective == string(planner.Memory) && request.work.Schedule == costmodel.AutoSchedule:
-		return out.Usagef("--objective memory --schedule auto: auto chooses an order for the shortest step; take --objective front, whose last map has the least memory found, or name a schedule, as --schedule %s", costmodel.OneFOneB)
+		return out.Usagef("--objective memory --schedule auto: auto finds the shortest step; take --objective front, or name a schedule, as --schedule %s", costmodel.OneFOneB)
 	case strategy.Traits().Replicated && len(request.pins)+len(request.together) > 0:
 		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", strategy)
 	}
