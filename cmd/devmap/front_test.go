@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestFrontAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"plan", model, "--gpus", "3", "--gpu", "rtx-4090", "--mode", "train", "--batch", "6", "--seq", "128", "--micro-batches", "6", "--strategy", "pipeline", "--runtime", "devmap", "--time-limit", "1h"}
-	devmap(t, 0, append(args, "--schedule", "auto", "--recompute", "auto", "--objective", "front", "-o", file)...)
+	devmap(t, 0, slices.Concat(args, []string{"--schedule", "auto", "--recompute", "auto", "--objective", "front", "-o", file})...)
 	var front struct {
 		Points []struct {
 			Seconds             float64         `json:"step_seconds"`
@@ -59,7 +60,7 @@ func TestFrontAgain(t *testing.T) {
 			Seconds float64         `json:"step_seconds"`
 			Map     json.RawMessage `json:"device_map"`
 		}
-		again := append(args[:len(args):len(args)], "--schedule", point.Schedule, "--recompute", point.Recompute, "--objective", "time", "--json")
+		again := slices.Concat(args, []string{"--schedule", point.Schedule, "--recompute", point.Recompute, "--objective", "time", "--json"})
 		if err := json.Unmarshal(devmap(t, 0, again...), &plan); err != nil {
 			t.Fatal(err)
 		}
