@@ -102,6 +102,18 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 	for _, name := range []string{"points", "complete", "largest_share"} {
 		delete(fields, name)
 	}
+	var work map[string]jsontext.Value
+	if json.Unmarshal(fields["workload"], &work) == nil && work != nil {
+		for _, name := range []string{"schedule", "virtual_stages", "recompute"} {
+			if value := texts.Points[0][name]; value != nil {
+				work[name] = value
+			}
+			delete(fields, name)
+		}
+		if fields["workload"], err = json.Marshal(work, json.Deterministic(true)); err != nil {
+			return nil, nil, err
+		}
+	}
 	fields["format_version"] = jsontext.Value(`"devmap.plan/v1"`)
 	plan, err = json.Marshal(fields, json.Deterministic(true))
 	return plan, points, err
@@ -131,6 +143,14 @@ type frontPoint struct {
 	DeviceMap    devicemap.Flat         `json:"device_map,omitzero"`
 	Stages       []devicemap.Stage      `json:"stages,omitzero"`
 	Devices      []devicemap.Prediction `json:"devices"`
+	pointWork
+}
+
+// pointWork is what a front chooses of a workload: --schedule and --recompute make the map again.
+type pointWork struct {
+	Schedule      costmodel.ScheduleKind `json:"schedule,omitzero"`
+	VirtualStages int64                  `json:"virtual_stages,omitzero"`
+	Recompute     string                 `json:"recompute,omitzero"`
 }
 
 // frontOf returns the front file of a front.
@@ -145,6 +165,7 @@ func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 		document.Points = append(document.Points, frontPoint{
 			StepSeconds: solution.Value, LargestShare: solution.LargestShare, Imbalance: plan.Imbalance,
 			Objective: plan.Objective, DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
+			pointWork: pointWork{plan.Workload.Schedule, plan.Workload.VirtualStages, plan.Workload.Recompute},
 		})
 		for _, warning := range ask.Texts(solution.Warnings) {
 			if !slices.Contains(document.Warnings, warning) {

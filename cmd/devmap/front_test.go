@@ -1,8 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -39,4 +45,52 @@ func FuzzFront(f *testing.F) {
 			devicemap.ReadPlan("front.json", plan) //nolint:errcheck // it must not panic
 		}
 	})
+}
+
+// TestFrontAgain: a point's schedule and recomputed blocks make its map again. The file has a page, also of
+// an order in the shape of a V.
+func TestFrontAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	model, file := filepath.Join(dir, "config.json"), filepath.Join(dir, "front.json")
+	config := `{"model_type": "gpt2", "n_layer": 6, "n_head": 2, "n_embd": 512, "vocab_size": 1000, "n_positions": 128}`
+	if err := os.WriteFile(model, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"plan", model, "--gpus", "3", "--gpu", "rtx-4090", "--mode", "train", "--batch", "6", "--seq", "128", "--micro-batches", "6", "--strategy", "pipeline", "--runtime", "devmap", "--time-limit", "1h"}
+	devmap(t, 0, slices.Concat(args, []string{"--schedule", "auto", "--recompute", "auto", "--objective", "front", "-o", file})...)
+	var front struct {
+		Points []struct {
+			Seconds             float64         `json:"step_seconds"`
+			Map                 json.RawMessage `json:"device_map"`
+			Schedule, Recompute string
+		}
+	}
+	if err := json.Unmarshal(fixtures.Must(os.ReadFile(file))(t), &front); err != nil {
+		t.Fatal(err)
+	}
+	vees, lists := 0, 0
+	for _, point := range front.Points {
+		var plan struct {
+			Seconds float64         `json:"step_seconds"`
+			Map     json.RawMessage `json:"device_map"`
+		}
+		again := slices.Concat(args, []string{"--schedule", point.Schedule, "--recompute", point.Recompute, "--objective", "time", "--json"})
+		if err := json.Unmarshal(devmap(t, 0, again...), &plan); err != nil {
+			t.Fatal(err)
+		}
+		if plan.Seconds != point.Seconds || strings.Join(strings.Fields(string(plan.Map)), "") != strings.Join(strings.Fields(string(point.Map)), "") {
+			t.Errorf("%s, %s: %v, %s, not %v, %s", point.Schedule, point.Recompute, plan.Seconds, plan.Map, point.Seconds, point.Map)
+		}
+		if strings.HasPrefix(point.Schedule, "v-order:") {
+			vees++
+		}
+		if point.Recompute != "none" {
+			lists++
+		}
+	}
+	if vees == 0 || lists == 0 {
+		t.Errorf("%d orders are in the shape of a V, %d points recompute", vees, lists)
+	}
+	devmap(t, 0, "report", file, "--json")
 }

@@ -317,6 +317,15 @@ func (request *Request) refuseSearch() error {
 		return out.Usagef("--time-limit %v: it must be more than 0", request.TimeLimit)
 	case request.cmd.Name() != "plan":
 		return nil
+	}
+	return request.refuseMap()
+}
+
+// refuseMap reports an objective or constraints that the maps of plan cannot have.
+func (request *Request) refuseMap() error {
+	switch strategy := request.work.Strategy; {
+	case request.Given("objective") && request.objective == string(planner.Memory) && request.work.Schedule == costmodel.AutoSchedule:
+		return out.Usagef("--objective memory --schedule auto: auto finds the shortest step; take --objective front, or name a schedule, as --schedule %s", costmodel.OneFOneB)
 	case strategy.Traits().Replicated && len(request.pins)+len(request.together) > 0:
 		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", strategy)
 	}
