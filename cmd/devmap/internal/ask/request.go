@@ -318,11 +318,11 @@ func (request *Request) refuseSearch() error {
 	case request.cmd.Name() != "plan":
 		return nil
 	}
-	return request.refuseMap()
+	return refuseMap(request)
 }
 
 // refuseMap reports an objective or constraints that the maps of plan cannot have.
-func (request *Request) refuseMap() error {
+func refuseMap(request *Request) error {
 	switch strategy := request.work.Strategy; {
 	case request.Given("objective") && request.objective == string(planner.Memory) && request.work.Schedule == costmodel.AutoSchedule:
 		return out.Usagef("--objective memory --schedule auto: auto finds the shortest step; take --objective front, or name a schedule, as --schedule %s", costmodel.OneFOneB)
