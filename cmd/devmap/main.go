@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,8 +83,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command := commandOf(args)
 	began := time.Now()
 	done := func() {}
+	var once sync.Once
+	failed := func(cmd *cobra.Command, status int, err error) { // only one of two that end the process writes
+		once.Do(func() {
+			if asksJSON(cmd, args) && !results.Wrote() {
+				out.WriteError(results, err, status, ask.ErrorText) //nolint:errcheck // the stream keeps the error
+			}
+		})
+	}
 	if link == nil {
-		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, os.Exit)
+		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, func(status int, err error) {
+			failed(root, status, err)
+			os.Exit(flushed(results, problems, status))
+		})
 	}
 	cmd := root
 	if err == nil {
@@ -104,9 +116,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	code = interrupt.Status(ctx, command, code, problems)
-	if asksJSON(cmd, args) && !results.Wrote() {
-		out.WriteError(results, err, code, ask.ErrorText) //nolint:errcheck // the stream keeps the error
-	}
+	failed(cmd, code, err)
 	return flushed(results, problems, code)
 }
 
