@@ -146,7 +146,7 @@ func TestLook(t *testing.T) {
 
 // TestScanBuffers: all arenas are read into the same buffers, as each buffer is growth of the process.
 func TestScanBuffers(t *testing.T) {
-	devices := make([]program.Device, 20)
+	devices := make([]program.Device, 12)
 	for i := range devices {
 		devices[i].Arena = looked
 	}

@@ -83,17 +83,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command := commandOf(args)
 	began := time.Now()
 	done := func() {}
-	var once sync.Once
-	failed := func(cmd *cobra.Command, status int, err error) { // only one of two that end the process writes
-		once.Do(func() {
-			if asksJSON(cmd, args) && !results.Wrote() {
-				out.WriteError(results, err, status, ask.ErrorText) //nolint:errcheck // the stream keeps the error
-			}
-		})
-	}
+	last := lastWord{args: args, results: results}
 	if link == nil {
 		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, func(status int, err error) {
-			failed(root, status, err)
+			last.say(root, status, err)
 			os.Exit(flushed(results, problems, status))
 		})
 	}
@@ -116,8 +109,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	code = interrupt.Status(ctx, command, code, problems)
-	failed(cmd, code, err)
+	last.say(cmd, code, err)
 	return flushed(results, problems, code)
+}
+
+// lastWord writes the error of a command without a result, if its output is JSON. The command and
+// its interrupt may both end the process: one writes.
+type lastWord struct {
+	args    []string
+	results *out.Stream
+	once    sync.Once
+}
+
+func (last *lastWord) say(cmd *cobra.Command, status int, err error) {
+	last.once.Do(func() {
+		if asksJSON(cmd, last.args) && !last.results.Wrote() {
+			out.WriteError(last.results, err, status, ask.ErrorText) //nolint:errcheck // the stream keeps the error
+		}
+	})
 }
 
 // flushed returns the exit status after all results are written.

@@ -1,6 +1,7 @@
 package devicemap
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -35,8 +36,9 @@ func (plan *Plan) orderFault() *fieldFault {
 		ranks[plan.Stages[i].Device] = true
 	}
 	schedule := costmodel.NewSchedule(&plan.Workload, int64(len(ranks)), int64(len(plan.Stages)/len(ranks)))
-	if err := schedule.Check(); err != nil {
-		return faultOf("workload.schedule", "%v", err)
+	var refused *costmodel.FieldError
+	if errors.As(schedule.Check(), &refused) {
+		return faultOf("workload."+refused.Field, "%v", refused.Msg)
 	}
 	return nil
 }
