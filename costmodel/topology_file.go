@@ -34,6 +34,33 @@ type fileDevice struct {
 	GPU            string      `json:"gpu,omitzero"`
 	Own            own         `json:"devmap,omitzero"`
 	Rates
+	// The ratios that the file gives: no work takes 0 seconds, and a ratio of 0 is not an absent one.
+	Forward  *float64 `json:"forward_ratio,omitzero"`
+	Backward *float64 `json:"backward_ratio,omitzero"`
+	Weights  *float64 `json:"weights_ratio,omitzero"`
+	Update   *float64 `json:"update_ratio,omitzero"`
+}
+
+// ratios takes the ratios of the file into the rates. It names the first one that cannot be one.
+func (device *fileDevice) ratios() (fault string) {
+	rates := &device.Rates
+	for _, ratio := range []struct {
+		name  string
+		given *float64
+		to    *float64
+	}{
+		{"forward_ratio", device.Forward, &rates.ForwardRatio}, {"backward_ratio", device.Backward, &rates.BackwardRatio},
+		{"weights_ratio", device.Weights, &rates.WeightsRatio}, {"update_ratio", device.Update, &rates.UpdateRatio},
+	} {
+		switch {
+		case ratio.given == nil:
+		case *ratio.given == 0 || !within(*ratio.given, 0, 1e21):
+			return fmt.Sprintf("%s: %v is not above 0 and at most 1e21 (leave it out if it is not measured)", ratio.name, *ratio.given)
+		default:
+			*ratio.to = *ratio.given
+		}
+	}
+	return ""
 }
 
 // over lays the fields that the file gives over a known GPU's. A capacity in the file is what may
@@ -86,6 +113,9 @@ func ParseTopology(file string, data []byte, base func(name string) Device) (*To
 	}
 	topology := &Topology{Links: ft.Links, HostMemoryBytes: ft.HostMemory}
 	for i, fd := range ft.Devices {
+		if fault := fd.ratios(); fault != "" {
+			return nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("devices[%d]: %s", i, fault)}
+		}
 		device := fd.over(base(fd.Name))
 		if fd.CapacityBytes == nil && device.CapacityBytes == 0 {
 			return nil, &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("devices[%d].capacity_bytes", i), Msg: fmt.Sprintf("missing, and no GPU %q is known that could tell it", fd.Name)}

@@ -87,7 +87,8 @@ func TestParseReport(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"format_version": "devmap.report/v1"}`: `run.json: topology: missing: the run measured no times (three training steps or more on GPUs do)`,
-		fmt.Sprintf(report, `{"format_version": "devmap.topology/v1", "devices": [{"name": "known", "capacity_bytes": 1000, "forward_ratio": -1}]}`): `run.json: devices[0]: forward_ratio: -1 is not between 0 and 1e21`,
+		fmt.Sprintf(report, `{"format_version": "devmap.topology/v1", "devices": [{"name": "known", "capacity_bytes": 1000, "forward_ratio": -1}]}`): `run.json: devices[0]: forward_ratio: -1 is not above 0 and at most 1e21 (leave it out if it is not measured)`,
+		fmt.Sprintf(report, `{"format_version": "devmap.topology/v1", "devices": [{"name": "known", "capacity_bytes": 1000, "update_ratio": 0}]}`):   `run.json: devices[0]: update_ratio: 0 is not above 0 and at most 1e21 (leave it out if it is not measured)`,
 	} {
 		if _, err := costmodel.ParseTopology("run.json", []byte(text), base); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

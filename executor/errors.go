@@ -26,7 +26,7 @@ type MemoryError struct {
 }
 
 func (err *MemoryError) Error() string {
-	return fmt.Sprintf("device %d: the arenas in %s take %v, and it has %v free", err.Device, err.Place, costmodel.Bytes(err.Need), costmodel.Bytes(err.Free))
+	return fmt.Sprintf("all arenas in %s take %v together, and it has %v free: that of device %d is the first without room", err.Place, costmodel.Bytes(err.Need), costmodel.Bytes(err.Free), err.Device)
 }
 
 // ValueError is a NaN or an infinity in a tensor that an instruction made.

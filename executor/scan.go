@@ -10,12 +10,15 @@ import (
 type scanner struct {
 	*sessionState
 	result *Result
+	// buffers are those of [scanner.look], for all arenas: each new one would be growth of the process.
+	buffers chan []byte
 }
 
 // scan finds the bytes of every arena that are still poison. It compares words of four bytes,
 // because a single byte of data may have all bits set. A value of fp32, two of bf16, or a token id
 // never have.
 func (run scanner) scan(ctx context.Context) error {
+	run.buffers = buffers()
 	for device := range run.job.Program.Devices {
 		result := DeviceResult{Device: run.job.Program.Devices[device].ID}
 		if run.job.Program.Devices[device].Arena > 0 {

@@ -18,14 +18,19 @@ const (
 	lookers = 8
 )
 
+// buffers returns a buffer for each processor that scans, and one for the reader. A nil buffer gets
+// its memory when it is used.
+func buffers() chan []byte {
+	all := make(chan []byte, 1+min(runtime.GOMAXPROCS(0), lookers))
+	for range cap(all) {
+		all <- nil
+	}
+	return all
+}
+
 // look reads an arena from end to end and reports its spans in order, on the calling goroutine.
 func (run scanner) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
-	processors := min(runtime.GOMAXPROCS(0), lookers)
-	parts := make(chan chan []span, processors) // in the arena's order
-	buffers := make(chan []byte, processors+1)
-	for range processors + 1 {
-		buffers <- nil
-	}
+	parts := make(chan chan []span, cap(run.buffers)-1) // in the arena's order
 	var err error
 	go func() {
 		defer close(parts)
@@ -34,9 +39,9 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 			parts <- found
 			go func() {
 				found <- spansOf(at, data)
-				buffers <- data[:cap(data)]
+				run.buffers <- data[:cap(data)]
 			}()
-		}, buffers)
+		})
 	}()
 	join := spans{tell: tell}
 	for found := range parts {
@@ -49,11 +54,11 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 }
 
 // readAll reads an arena in ranges, each into one of the buffers.
-func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), buffers <-chan []byte) error {
+func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte)) error {
 	arena := run.job.Program.Devices[device].Arena
 	for at := int64(0); at < arena; at += looked {
-		data := <-buffers
-		if data == nil {
+		data := <-run.buffers
+		if int64(len(data)) < min(looked, arena) {
 			data = make([]byte, min(looked, arena))
 		}
 		data = data[:min(looked, arena-at)]

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -125,19 +126,52 @@ func TestLook(t *testing.T) {
 			job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
 			machine: arenaOnly{bytes: arena},
 		},
+		buffers: buffers(),
 	}
 	tell := func(from, to int64, poisoned bool) { got = append(got, span{from, to, poisoned}) }
 	if err := run.look(t.Context(), 0, tell); err != nil || !slices.Equal(got, want) || len(want) < 5 {
 		t.Fatalf("%v\ngot  %v\nwant %v", err, got, want)
 	}
-	run.machine = arenaOnly{bytes: arena, until: 2 * looked}
+	run.machine, run.buffers = arenaOnly{bytes: arena, until: 2 * looked}, buffers()
 	if err := run.look(t.Context(), 0, tell); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("a read that fails: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	run.buffers = buffers()
 	if err := run.look(ctx, 0, tell); !errors.Is(err, context.Canceled) {
 		t.Fatalf("canceled: %v", err)
+	}
+}
+
+// TestScanBuffers: all arenas are read into the same buffers, as each buffer is growth of the process.
+func TestScanBuffers(t *testing.T) {
+	devices := make([]program.Device, 12)
+	for i := range devices {
+		devices[i].Arena = looked
+	}
+	scanned, into := &program.Program{Devices: devices}, map[*byte]bool{}
+	run := scanner{
+		sessionState: &sessionState{
+			job: &Job{Program: scanned}, bound: &bind.Bound{Program: scanned, Workload: &costmodel.Workload{}},
+			machine: arenaOnly{bytes: make([]byte, looked), into: into},
+		},
+		result: &Result{},
+	}
+	if err := run.scan(t.Context()); err != nil || len(run.result.Devices) != len(devices) {
+		t.Fatal(err)
+	}
+	if most := cap(buffers()); len(into) > most {
+		t.Errorf("%d buffers for %d arenas, at most %d are right", len(into), len(devices), most)
+	}
+}
+
+// TestMemoryErrorText: the size is that of all arenas, not of the device that the error names.
+func TestMemoryErrorText(t *testing.T) {
+	err := &MemoryError{Device: 1, Need: 3 << 30, Free: 2 << 30, Place: "this machine"}
+	const want = "all arenas in this machine take 3.00 GiB together, and it has 2.00 GiB free: that of device 1 is the first without room"
+	if err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }
 
@@ -146,11 +180,15 @@ type arenaOnly struct {
 	Machine
 	bytes []byte
 	until int64
+	into  map[*byte]bool // where it was read to
 }
 
 func (arena arenaOnly) Read(_ int, offset int64, data []byte) error {
 	if arena.until > 0 && offset >= arena.until {
 		return io.ErrUnexpectedEOF
+	}
+	if arena.into != nil {
+		arena.into[&data[0]] = true
 	}
 	copy(data, arena.bytes[offset:])
 	return nil

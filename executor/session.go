@@ -45,7 +45,7 @@ func (session *Session) Turn(ctx context.Context, settings *Settings) (result *R
 		return nil, err
 	}
 	start := func(ctx context.Context) error { return run.start(ctx, session.Backend) }
-	for _, part := range []func(ctx context.Context) error{start, run.steps, scanner{state, run.result}.scan, saver.save, run.end} {
+	for _, part := range []func(ctx context.Context) error{start, run.steps, scanner{sessionState: state, result: run.result}.scan, saver.save, run.end} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -79,11 +80,7 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 		return data, nil, nil //nolint:nilerr // the reader of plans says what is wrong
 	}
 	var front struct {
-		Points []struct {
-			StepSeconds  float64                `json:"step_seconds"`
-			LargestShare float64                `json:"largest_share"`
-			Devices      []devicemap.Prediction `json:"devices"`
-		} `json:"points"`
+		Points []readPoint `json:"points"`
 	}
 	var texts struct {
 		Points []map[string]jsontext.Value `json:"points"`
@@ -91,8 +88,8 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 	if err := cmp.Or(modelgraph.DecodeJSON(file, data, &front, false), modelgraph.DecodeJSON(file, data, &texts, false)); err != nil {
 		return nil, nil, err
 	}
-	if len(front.Points) == 0 {
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "points", Msg: "there is no map: write the file with devmap plan --objective front -o"}
+	if place, msg := frontFault(front.Points, fields["complete"]); msg != "" {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: place, Msg: msg}
 	}
 	for _, point := range front.Points {
 		points = append(points, pointOf(point.StepSeconds, point.LargestShare, point.Devices))
@@ -117,6 +114,44 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 	fields["format_version"] = jsontext.Value(`"devmap.plan/v1"`)
 	plan, err = json.Marshal(fields, json.Deterministic(true))
 	return plan, points, err
+}
+
+// readPoint is what a page shows of a [frontPoint].
+type readPoint struct {
+	StepSeconds  float64                `json:"step_seconds"`
+	LargestShare float64                `json:"largest_share"`
+	Devices      []devicemap.Prediction `json:"devices"`
+}
+
+// frontFault returns the first field of a front that contradicts the others, and why. Each point
+// takes more time and a smaller share than the one before it.
+func frontFault(points []readPoint, complete jsontext.Value) (place, msg string) {
+	if kind := complete.Kind(); kind != jsontext.KindTrue && kind != jsontext.KindFalse {
+		return "complete", "missing, or neither true nor false"
+	}
+	if len(points) == 0 {
+		return "points", "there is no map: write the file with devmap plan --objective front -o"
+	}
+	for i, point := range points {
+		at := fmt.Sprintf("points[%d].", i)
+		var share float64
+		for device := range point.Devices {
+			of := &point.Devices[device]
+			used := of.Predicted.PeakAllocatedBytes + of.Predicted.OverheadBytes
+			share = max(share, float64(used)/max(1, float64(of.CapacityBytes-of.ReservedBytes)))
+		}
+		switch {
+		case point.StepSeconds <= 0:
+			return at + "step_seconds", fmt.Sprintf("%v is not above 0", point.StepSeconds)
+		case math.Abs(point.LargestShare-share) > 1e-6:
+			return at + "largest_share", fmt.Sprintf("%v, and the largest share of its budget that a device of \"devices\" has is %v", point.LargestShare, share)
+		case i > 0 && point.StepSeconds <= points[i-1].StepSeconds:
+			return at + "step_seconds", fmt.Sprintf("%v is not above %v, that of the point before", point.StepSeconds, points[i-1].StepSeconds)
+		case i > 0 && point.LargestShare >= points[i-1].LargestShare:
+			return at + "largest_share", fmt.Sprintf("%v is not below %v, that of the point before", point.LargestShare, points[i-1].LargestShare)
+		}
+	}
+	return "", ""
 }
 
 const frontVersion = "devmap.front/v1"

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 // signalled returns a context that a signal has ended.
@@ -32,6 +35,28 @@ func TestInterrupted(t *testing.T) {
 	var document, problems bytes.Buffer
 	if code := run(signalled(syscall.SIGINT), []string{"check", toy, "nowhere.json"}, &document, &problems); code != 130 || strings.Contains(problems.String(), "best") {
 		t.Errorf("status %d, %s", code, problems.String())
+	}
+}
+
+// TestLastWord: an interrupt and the command that it ends print one error together, with --json.
+func TestLastWord(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan", "--json"}, `{"format_version":"devmap.error/v1","error":"interrupted: early","status":130,"remedies":[]}`},
+		{[]string{"plan"}, ""},
+	} {
+		var document bytes.Buffer
+		last := lastWord{args: test.args, results: out.NewResults(&document)}
+		last.say(newRoot(worker.Self{}), 130, errors.New("interrupted: early"))
+		last.say(newRoot(worker.Self{}), 1, errors.New("late"))
+		if err := last.results.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strings.Fields(document.String()), ""); got != strings.ReplaceAll(test.want, " ", "") {
+			t.Errorf("%v: %s, want %s", test.args, got, test.want)
+		}
 	}
 }
 

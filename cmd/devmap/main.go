@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,8 +83,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command := commandOf(args)
 	began := time.Now()
 	done := func() {}
+	last := lastWord{args: args, results: results}
 	if link == nil {
-		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, os.Exit)
+		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, func(status int, err error) {
+			last.say(root, status, err)
+			os.Exit(flushed(results, problems, status))
+		})
 	}
 	cmd := root
 	if err == nil {
@@ -104,10 +109,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	code = interrupt.Status(ctx, command, code, problems)
-	if asksJSON(cmd, args) && !results.Wrote() {
-		out.WriteError(results, err, code, ask.ErrorText) //nolint:errcheck // the stream keeps the error
-	}
+	last.say(cmd, code, err)
 	return flushed(results, problems, code)
+}
+
+// lastWord writes the error of a command without a result, if its output is JSON. The command and
+// its interrupt may both end the process: one writes.
+type lastWord struct {
+	args    []string
+	results *out.Stream
+	once    sync.Once
+}
+
+func (last *lastWord) say(cmd *cobra.Command, status int, err error) {
+	last.once.Do(func() {
+		if asksJSON(cmd, last.args) && !last.results.Wrote() {
+			out.WriteError(last.results, err, status, ask.ErrorText) //nolint:errcheck // the stream keeps the error
+		}
+	})
 }
 
 // flushed returns the exit status after all results are written.

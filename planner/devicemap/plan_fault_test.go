@@ -160,6 +160,23 @@ func TestStagesOfPlanV(t *testing.T) {
 	})
 }
 
+// TestOrderOfPlan: an own order of passes has the rows, chunks and micro-batches of the plan's stages.
+func TestOrderOfPlan(t *testing.T) {
+	refuses(t, func() document {
+		made := documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 1}))
+		workload, ok := made["workload"].(map[string]any)
+		if !ok {
+			t.Fatal("no workload")
+		}
+		workload["strategy"], workload["runtime"], workload["batch"], workload["micro_batches"], workload["schedule"] = "pipeline", "devmap", 2, 2, "order:FFBB/FB*2"
+		return made
+	}, []edit{
+		{"workload/schedule", "order:FB*2", `workload.schedule: the order has rows of 1 GPUs, and the pipeline has 2`},
+		{"workload/schedule", "order:FB*2/FB*2/FB*2", `workload.schedule: the order has rows of 3 GPUs, and the pipeline has 2`},
+		{"workload/schedule", "order:FFBB/FB*3", `workload.schedule: row 1 of the order`},
+	})
+}
+
 // TestStagesOfModules: stages and maps agree for any grouping of modules in the map.
 func TestStagesOfModules(t *testing.T) {
 	fresh := func(flat map[string]any, units ...[]any) func() document {

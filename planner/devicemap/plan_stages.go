@@ -1,14 +1,20 @@
 package devicemap
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // stagesFault reports stages that do not match the plan's device map.
 func (plan *Plan) stagesFault() *fieldFault {
 	if len(plan.Stages) == 0 {
 		return nil
+	}
+	if fault := plan.orderFault(); fault != nil {
+		return fault
 	}
 	stageOf := map[string]int{} // by unit
 	for i := range plan.Stages {
@@ -18,6 +24,23 @@ func (plan *Plan) stagesFault() *fieldFault {
 	}
 	agree := agreement{plan: plan, stageOf: stageOf, on: map[string]Device{}, claimed: map[string]bool{}, elsewhere: map[Device]bool{}}
 	return agree.fault()
+}
+
+// orderFault reports an own order of passes that does not run the plan's stages.
+func (plan *Plan) orderFault() *fieldFault {
+	if !plan.Workload.Schedule.OwnOrder() {
+		return nil
+	}
+	ranks := map[Device]bool{}
+	for i := range plan.Stages {
+		ranks[plan.Stages[i].Device] = true
+	}
+	schedule := costmodel.NewSchedule(&plan.Workload, int64(len(ranks)), int64(len(plan.Stages)/len(ranks)))
+	var refused *costmodel.FieldError
+	if errors.As(schedule.Check(), &refused) {
+		return faultOf("workload."+refused.Field, "%v", refused.Msg)
+	}
+	return nil
 }
 
 // stageFault reports a stage whose own fields are invalid, and records its units.

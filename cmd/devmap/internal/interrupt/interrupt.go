@@ -77,9 +77,12 @@ var leaves = []string{"plan", "estimate", "check", "inspect", "emit", "simulate"
 // grace is the time that a command has to print its best answer after a signal.
 const grace = 200 * time.Millisecond
 
+var errNoAnswer = errors.New("interrupted: no answer was found so far")
+
 // LeaveLate ends the process if a command that only computes has not started to write its result
-// within the grace after a signal. leave reports that it has not ([out.Leave]). Call done to stop.
-func LeaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int)) (done func()) {
+// within the grace after a signal. leave reports that it has not ([out.Leave]).
+// exit gets the status, and the error for people. Call done to stop.
+func LeaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int, err error)) (done func()) {
 	if !slices.Contains(leaves, command) {
 		return func() {}
 	}
@@ -96,8 +99,8 @@ func LeaveLate(ctx context.Context, command string, problems io.Writer, leave fu
 		}
 		if leave() {
 			out.Wipe(problems)
-			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // stderr is the last resort
-			exit(by.Status())
+			out.Say(problems, "devmap: %v\n", errNoAnswer) //nolint:errcheck // stderr is the last resort
+			exit(by.Status(), errNoAnswer)
 		}
 	})
 	return func() { stop(); close(over) }

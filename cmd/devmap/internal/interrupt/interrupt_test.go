@@ -37,13 +37,14 @@ func TestStatus(t *testing.T) {
 // context. A command that moves bytes on GPUs does not.
 func TestLeaveLate(t *testing.T) {
 	ended := make(chan int, 1)
+	var why error
 	var problems bytes.Buffer
-	done := interrupt.LeaveLate(signalled(syscall.SIGINT), "plan", &problems, func() bool { return true }, func(status int) { ended <- status })
-	if status := <-ended; status != 130 || problems.String() != "devmap: interrupted: no answer was found so far\n" {
-		t.Errorf("status %d, %s", status, problems.String())
+	done := interrupt.LeaveLate(signalled(syscall.SIGINT), "plan", &problems, func() bool { return true }, func(status int, err error) { why = err; ended <- status })
+	if status := <-ended; status != 130 || problems.String() != "devmap: interrupted: no answer was found so far\n" || why == nil || why.Error() != "interrupted: no answer was found so far" {
+		t.Errorf("status %d, %v, %s", status, why, problems.String())
 	}
 	done()
-	done = interrupt.LeaveLate(signalled(syscall.SIGINT), "run", &problems, func() bool { return true }, func(int) { t.Error("run ends before it has released its memory") })
+	done = interrupt.LeaveLate(signalled(syscall.SIGINT), "run", &problems, func() bool { return true }, func(int, error) { t.Error("run ends before it has released its memory") })
 	done()
 }
 

@@ -24,8 +24,9 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 		gpus = reference(ran)
 	}
 	rows := &runTables{Printer: printer, placed: placed, Report: ran}
-	printer.printf("%s, %s%s: %s on %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
-		rows.did(), gpus, out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
+	title := fmt.Sprintf("%s, %s%s: %s on %s", out.Cell(printer.graph.Name), printer.doing(), printer.how(), rows.did(), gpus)
+	printer.printf("%s\n%s\n%s%s", out.Block(joined(strings.Split(title, ", "), ", ", "  ", printer.width)),
+		out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
 	printer.printf("%s", out.Block(rows.gpus()))
 	printer.printf("%s", out.Block(rows.loaded()))
 	if len(ran.Steps) > 0 {

@@ -24,18 +24,31 @@ var regions = []struct{ name, content string }{
 }
 
 // arenas returns a row per GPU: its predicted and its measured peak, and how far each region was
-// written, with the region's size if that is not its end. Adjacent idle GPUs share a row.
+// written, with the region's size if that is not its end. If one table is too wide, the regions
+// have a second one.
 func (rows *runTables) arenas() string {
-	headings := []string{rows.part(), "runs", "peak,\npredicted", "\nmeasured", "ratio"}
-	first := len(headings)
+	var names []string
 	for _, region := range regions {
 		if rows.any(region.name) {
-			headings = append(headings, region.name)
+			names = append(names, region.name)
 		}
 	}
-	table := texttab.New(headings...)
+	peaks := []string{"runs", "peak,\npredicted", "\nmeasured", "ratio"}
+	all := rows.arenaTable(peaks, names)
+	if all.Fit(1, narrowest, rows.width); all.Width() <= rows.width {
+		return all.String()
+	}
+	first := rows.arenaTable(peaks, nil)
+	first.Fit(1, narrowest, rows.width)
+	return first.String() + "\n\n" + rows.arenaTable(nil, names).String()
+}
+
+// arenaTable is a table of peaks, if it has their headings, and of regions. Adjacent idle GPUs
+// share a row.
+func (rows *runTables) arenaTable(peaks, names []string) *texttab.Table {
+	table := texttab.New(slices.Concat([]string{rows.part()}, peaks, names)...)
 	table.Right(0)
-	for column := 2; column < len(headings); column++ {
+	for column := min(2, 1+len(peaks)); column < 1+len(peaks)+len(names); column++ {
 		table.Right(column)
 	}
 	for i := 0; i < len(rows.Report.Devices); i++ {
@@ -45,14 +58,16 @@ func (rows *runTables) arenas() string {
 			i++
 			name = fmt.Sprintf("%d–%d", device.Device, rows.Report.Devices[i].Device)
 		}
-		cells := []any{name, rows.runs(rows.placed, devicemap.Device(device.Device)), sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
-		for _, name := range headings[first:] {
+		cells := []any{name}
+		if len(peaks) > 0 {
+			cells = append(cells, rows.runs(rows.placed, devicemap.Device(device.Device)), sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device))
+		}
+		for _, name := range names {
 			cells = append(cells, reached(device, name))
 		}
 		table.Row(cells...)
 	}
-	table.Fit(1, narrowest, rows.width)
-	return table.String()
+	return table
 }
 
 // idle reports a device without an arena.
@@ -84,7 +99,8 @@ func (rows *runTables) legend() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "written of regions: " + strings.Join(parts, ", ") + "\n"
+	parts[0] = "written of regions: " + parts[0]
+	return joined(parts, ", ", "  ", rows.width) + "\n"
 }
 
 func ratio(device *report.Device) string {

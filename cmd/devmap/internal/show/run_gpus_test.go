@@ -28,6 +28,26 @@ func ranOnGPUs() *report.Report {
 	return ran
 }
 
+// TestArenasWidth: if all regions make the table too wide, they have a table of their own.
+func TestArenasWidth(t *testing.T) {
+	t.Parallel()
+	ran := &report.Report{Devices: []report.Device{{Device: 0}}}
+	for i := range regions {
+		ran.Devices[0].Regions = append(ran.Devices[0].Regions, report.Region{Name: regions[i].name, PlannedBytes: 123 << 20, TouchedBytes: 12 << 20})
+	}
+	rows := &runTables{Printer: &Printer{graph: &modelgraph.Graph{}, width: 130}, Report: ran}
+	for _, text := range []string{rows.arenas(), rows.legend()} {
+		for line := range strings.Lines(text) {
+			if width := len([]rune(strings.TrimRight(line, "\n"))); width > 130 {
+				t.Errorf("%d columns: %s", width, line)
+			}
+		}
+	}
+	if text := rows.arenas(); !strings.Contains(text, "ratio\n") || strings.Count(text, "12.0 MiB of 123.0 MiB") != len(regions) {
+		t.Errorf("a table of peaks, and one of %d regions:\n%s", len(regions), text)
+	}
+}
+
 // TestRunOnGPUs: the tables compare every GPU's usage, and the step, with the plan's.
 func TestRunOnGPUs(t *testing.T) {
 	t.Parallel()
