@@ -49,8 +49,10 @@ func (device *fileDevice) ratios() (fault string) {
 		given *float64
 		to    *float64
 	}{
-		{"forward_ratio", device.Forward, &rates.ForwardRatio}, {"backward_ratio", device.Backward, &rates.BackwardRatio},
-		{"weights_ratio", device.Weights, &rates.WeightsRatio}, {"update_ratio", device.Update, &rates.UpdateRatio},
+		{"forward_ratio", device.Forward, &rates.ForwardRatio},
+		{"backward_ratio", device.Backward, &rates.BackwardRatio},
+		{"weights_ratio", device.Weights, &rates.WeightsRatio},
+		{"update_ratio", device.Update, &rates.UpdateRatio},
 	} {
 		switch {
 		case ratio.given == nil:

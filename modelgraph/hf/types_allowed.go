@@ -26,17 +26,25 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	if err := tree.activations(class, of); err != nil {
 		return err
 	}
-	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
-		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) && !class.takesList(path) && !class.leaves(path) {
-			of.place = path
-			return tree.unexplained(of, class, "no build had a list")
-		}
+	if path := class.newList(of.object); path != "" {
+		of.place = path
+		return tree.unexplained(of, class, "no build had a list")
 	}
 	if path := "layer_types"; of.otherEnd(path) {
 		of.place = path
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+// newList returns the first field with a list in the place of a number, if no build had one; or "".
+func (class *typeClass) newList(object *typeObject) string {
+	for _, path := range slices.Sorted(maps.Keys(object.said)) {
+		if kindOf(object.said[path]) == "list" && kindOf(object.class.Fields[path]) == "number" && !anyToken(path) && !class.takesList(path) && !class.leaves(path) {
+			return path
+		}
+	}
+	return ""
 }
 
 // takesList reports that the class asks whether a field is a list.

@@ -101,7 +101,7 @@ func (t *taping) part(row []any, list string, number int) *tapePart {
 	for _, choice := range choices {
 		one, _ := choice.([]any)
 		if (one[0] == "" || one[0] == place) && (one[1] == "" || one[1] == kind) {
-			at := int64(whole(one[2]))
+			at := whole(one[2])
 			if t.parts[at] == nil {
 				t.parts[at] = new(tapePart)
 				typeTapeTable.Read(t.line.Parts[at], t.parts[at])

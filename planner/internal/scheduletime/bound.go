@@ -149,6 +149,16 @@ func (numbers *Numbers) Bound(below float64) float64 {
 	return (low + numbers.Update) * (1 - 1e-9)
 }
 
+// cutter tries all cuts, GPU by GPU. Each takes a run of items from where the last one's first run
+// ends. Its second run ends where the last one's began in a V, and begins where that ended in a
+// loop. The first GPU's second run ends in a V, or begins in a loop, at turn.
+type cutter struct {
+	*sums
+	place
+	turn int
+	seen []bool // states from which there is no way on
+}
+
 // possible reports that some cut of some place has room on every GPU for this length.
 func (cut *cutter) possible(length float64) bool {
 	count := len(cut.Work)
@@ -167,16 +177,6 @@ func (cut *cutter) possible(length float64) bool {
 		}
 	}
 	return false
-}
-
-// cutter tries all cuts, GPU by GPU. Each takes a run of items from where the last one's first run
-// ends. Its second run ends where the last one's began in a V, and begins where that ended in a
-// loop. The first GPU's second run ends in a V, or begins in a loop, at turn.
-type cutter struct {
-	*sums
-	place
-	turn int
-	seen []bool // states from which there is no way on
 }
 
 // reaches reports that the GPUs from this one on have room for the items that are left: those from

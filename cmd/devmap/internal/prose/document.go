@@ -52,7 +52,8 @@ func (check *checker) document(name, source string) {
 		rule        string
 		value, most int
 	}{
-		{"median", lengths[len(lengths)/2], check.Limits["median_words"]}, {"p95", lengths[len(lengths)*95/100], check.Limits["p95_words"]},
+		{"median", lengths[len(lengths)/2], check.Limits["median_words"]},
+		{"p95", lengths[len(lengths)*95/100], check.Limits["p95_words"]},
 		{"passive", 100 * passives / len(lengths), check.Limits["passive_percent"]},
 	} {
 		if figure.value > figure.most {

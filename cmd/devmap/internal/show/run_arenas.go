@@ -35,7 +35,8 @@ func (rows *runTables) arenas() string {
 	}
 	peaks := []string{"runs", "peak,\npredicted", "\nmeasured", "ratio"}
 	all := rows.arenaTable(peaks, names)
-	if all.Fit(1, narrowest, rows.width); all.Width() <= rows.width {
+	all.Fit(1, narrowest, rows.width)
+	if all.Width() <= rows.width {
 		return all.String()
 	}
 	first := rows.arenaTable(peaks, nil)

@@ -78,7 +78,8 @@ func TestRunOnGPUs(t *testing.T) {
 			func(ran *report.Report) {
 				ran.FirstTokenSeconds, ran.Loading.DiskBytes, ran.Loading.DiskBytesPerSecond = 0.021, 1<<30, 3.5e9
 			},
-			[]string{"42.9 GB/s; 1.00 GiB of it from the disk, 3.5 GB/s\n", " tokens/s; the first token took 21 ms; a step took 128 ms"}, "by turns",
+			[]string{"42.9 GB/s; 1.00 GiB of it from the disk, 3.5 GB/s\n", " tokens/s; the first token took 21 ms; a step took 128 ms"},
+			"by turns",
 		},
 		"the reference": {
 			func(ran *report.Report) { ran.GPUs, ran.Links = nil, nil }, []string{" GPU  runs ", "predicted for the plan's GPUs: not judged"}, "messages",

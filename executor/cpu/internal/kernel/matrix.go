@@ -76,7 +76,7 @@ func stretch[T uint16 | float32 | int32](matrix *Matrix, row, column int64, coun
 	}
 	at := (row*matrix.Stride + column) * size
 	data := matrix.Data[at : at+int64(count)*size]
-	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), count) // count values of data, which was cut to their bytes
+	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), count) //nolint:gosec // count values of data, which was cut to their bytes
 }
 
 // widen is FromBF16 for many values, four at a time: products of few rows spend their time here.
