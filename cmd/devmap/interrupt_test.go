@@ -43,7 +43,7 @@ func TestInterrupted(t *testing.T) {
 // TestLastWord: with --json, an interrupt prints an error after it has claimed the end of the
 // process. The claim holds for the rest of a process, and so a child makes it.
 func TestLastWord(t *testing.T) {
-	const mark = "DEVMAP_TEST_LEAVES"
+	const mark = "TEST_LEAVES"
 	if os.Getenv(mark) != "" {
 		if out.Leave() {
 			for _, args := range [][]string{{"plan", "--json"}, {"plan"}} {
