@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,11 +82,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command := commandOf(args)
 	began := time.Now()
 	done := func() {}
-	last := lastWord{args: args, results: results}
 	if link == nil {
 		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, func(status int, err error) {
-			last.say(root, status, err)
-			os.Exit(flushed(results, problems, status))
+			lastWord(stdout, root, args, status, err)
+			os.Exit(status)
 		})
 	}
 	cmd := root
@@ -109,24 +107,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	code = interrupt.Status(ctx, command, code, problems)
-	last.say(cmd, code, err)
+	if asksJSON(cmd, args) && !results.Wrote() {
+		out.WriteError(results, err, code, ask.ErrorText) //nolint:errcheck // the stream keeps the error
+	}
 	return flushed(results, problems, code)
 }
 
-// lastWord writes the error of a command without a result, if its output is JSON. The command and
-// its interrupt may both end the process: one writes.
-type lastWord struct {
-	args    []string
-	results *out.Stream
-	once    sync.Once
-}
-
-func (last *lastWord) say(cmd *cobra.Command, status int, err error) {
-	last.once.Do(func() {
-		if asksJSON(cmd, last.args) && !last.results.Wrote() {
-			out.WriteError(last.results, err, status, ask.ErrorText) //nolint:errcheck // the stream keeps the error
-		}
-	})
+// lastWord writes the error of an interrupt, if the output is JSON. The stream of the result is
+// closed to it: the process ends without one ([out.Leave]).
+func lastWord(stdout io.Writer, root *cobra.Command, args []string, status int, err error) {
+	if asksJSON(root, args) {
+		out.WriteError(out.NewStream(stdout), err, status, ask.ErrorText) //nolint:errcheck // the process ends anyway
+	}
 }
 
 // flushed returns the exit status after all results are written.

@@ -33,17 +33,18 @@ func TestArenasWidth(t *testing.T) {
 	t.Parallel()
 	ran := &report.Report{Devices: []report.Device{{Device: 0}}}
 	for i := range regions {
-		ran.Devices[0].Regions = append(ran.Devices[0].Regions, report.Region{Name: regions[i].name, PlannedBytes: 123 << 20, TouchedBytes: 12 << 20})
+		ran.Devices[0].Regions = append(ran.Devices[0].Regions, report.Region{Name: regions[i].name, PlannedBytes: 1234 << 10, TouchedBytes: 1234 << 10})
 	}
-	rows := &runTables{Printer: &Printer{graph: &modelgraph.Graph{}, width: 130}, Report: ran}
+	ran.Devices[0].Regions[0].TouchedBytes = 0
+	rows := &runTables{Printer: &Printer{graph: &modelgraph.Graph{}, width: maxWidth}, Report: ran}
 	for _, text := range []string{rows.arenas(), rows.legend()} {
 		for line := range strings.Lines(text) {
-			if width := len([]rune(strings.TrimRight(line, "\n"))); width > 130 {
+			if width := len([]rune(strings.TrimRight(line, "\n"))); width > maxWidth {
 				t.Errorf("%d columns: %s", width, line)
 			}
 		}
 	}
-	if text := rows.arenas(); !strings.Contains(text, "ratio\n") || strings.Count(text, "12.0 MiB of 123.0 MiB") != len(regions) {
+	if text := rows.arenas(); !strings.Contains(text, "ratio\n") || strings.Count(text, "1.2 MiB") != len(regions) {
 		t.Errorf("a table of peaks, and one of %d regions:\n%s", len(regions), text)
 	}
 }
