@@ -98,7 +98,7 @@ func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 	work := batches * (sum(walk.Work[a:b]) + sum(walk.Work[c:d]))
 	memory, quickest := walk.Free[gpu]-sum(walk.Static[a:b])-sum(walk.Static[c:d]), 0.
 	memory -= walk.scratch(a, b, c, d)
-	total := 0.
+	total, limited := 0., !math.IsInf(memory, 1)
 	var parts []part
 	for _, run := range [][2]int{{a, b}, {c, d}} {
 		if run[0] == run[1] {
@@ -115,11 +115,8 @@ func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 		if walk.Freed > 0 {
 			parts = append(parts, part{sets, (saved - made) / walk.Freed})
 		}
-		if made == 0 {
-			quickest = math.Inf(1)
-		} else {
-			quickest = max(quickest, sum(walk.Forward[run[0]:run[1]])/made)
-		}
+		limited = limited && made > 0
+		quickest = max(quickest, sum(walk.Forward[run[0]:run[1]])/made)
 	}
 	again, missing := walk.again(parts, total-memory, 1e-9*total)
 	if missing > 1e-9*total {
@@ -133,7 +130,10 @@ func (walk *numbersWalk) feasible(gpu, a, b, c, d int) bool {
 		tail = sum(walk.Input[:a])
 	}
 	returns := sum(walk.Forward) + sum(walk.Input[back:])
-	until := min(returns-start, batches*forwards, max(0, memory)*quickest)
+	until := min(returns-start, batches*forwards)
+	if limited { // every forward keeps bytes
+		until = min(until, max(0, memory)*quickest)
+	}
 	latest := max(start+work, returns+work-until)
 	if c < d {
 		second := sum(walk.Forward[:c])

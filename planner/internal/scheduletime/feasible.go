@@ -93,7 +93,10 @@ func (sums *sums) feasible(gpu int, runs [2]costmodel.Interval) bool {
 	second := sums.head[last.First]
 	first := sums.head[count] + sums.back[count] - sums.back[last.End]
 	before := min(second-start, batches*(sums.head[runs[0].End]-sums.head[runs[0].First]))
-	early := min(first-start, batches*sums.of(sums.head, runs), max(0, free)*forwards)
+	early := min(first-start, batches*sums.of(sums.head, runs))
+	if most := max(0, free) * forwards; most < early { // not a number, 0 bytes for runs that keep none: no limit
+		early = most
+	}
 	if last == runs[0] {
 		before = 0
 	}
