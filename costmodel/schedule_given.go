@@ -20,7 +20,7 @@ func (workload *Workload) ordersOwn() bool {
 }
 
 // checkRows refuses an order that does not run every micro-batch once through each chunk. It also
-// refuses a pass before the one that it needs on the same rank.
+// refuses a pass before the one that it needs on the same rank, and rows that wait for each other.
 func (schedule Schedule) checkRows() error {
 	rows, err := value.OrderRows(string(schedule.Kind))
 	if err != nil {
@@ -41,7 +41,56 @@ func (schedule Schedule) checkRows() error {
 			return Refuse(Set("schedule", schedule.Kind), "row %d of the order %s", rank, fault)
 		}
 	}
+	for rank, left := range schedule.stuck(rows, chunks) {
+		if left != "" {
+			return Refuse(Set("schedule", schedule.Kind), "row %d of the order stops before its last %d passes, at %c: the rows wait for each other in a ring", rank, len(left), left[0])
+		}
+	}
 	return nil
+}
+
+// stuck runs the rows and returns the passes of each that never start. A forward waits for that of
+// the stage before, a backward for that of the stage after.
+func (schedule Schedule) stuck(rows [][]value.PassBlock, chunks int) []string {
+	left, stages := make([]string, len(rows)), make([][2]int, len(rows))
+	for rank, row := range rows {
+		var text strings.Builder
+		for _, block := range row {
+			text.WriteString(strings.Repeat(block.Passes, int(block.Times)))
+		}
+		left[rank] = text.String()
+	}
+	count := 0
+	for stage := range schedule.Stages * int64(chunks) {
+		if rank, chunk := schedule.Place(stage); chunk == 0 || strings.Contains(left[rank], "f") {
+			count++
+			stages[rank][chunk] = count
+		}
+	}
+	// The passes that have run, by stage. Nothing is before the first stage or after the last.
+	forwards, backwards := make([]int64, count+2), make([]int64, count+2)
+	forwards[0], backwards[count+1] = schedule.MicroBatches, schedule.MicroBatches
+	for moved := true; moved; {
+		moved = false
+		for rank := range left {
+			for ; left[rank] != ""; left[rank] = left[rank][1:] {
+				letter := strings.IndexByte(value.Passes, left[rank][0])
+				stage := stages[rank][letter/4]
+				ran, needs := forwards, stage-1
+				if letter%4 != 0 {
+					ran, needs = backwards, stage+1
+				}
+				if letter%4 != 3 { // W needs its own I alone
+					if ran[needs] <= ran[stage] {
+						break
+					}
+					ran[stage]++
+				}
+				moved = true
+			}
+		}
+	}
+	return left
 }
 
 // rowFault returns what is wrong with a row.

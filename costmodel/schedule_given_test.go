@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -35,6 +36,27 @@ func TestRefusedOrders(t *testing.T) {
 		schedule := Schedule{Kind: kind, Stages: 2, Chunks: chunks, MicroBatches: 1}
 		if schedule.Check() == nil {
 			t.Errorf("%s with %d stages on each GPU", kind, chunks)
+		}
+	}
+	for kind, want := range map[ScheduleKind]string{ // messages have no limit here
+		"order:FBFB/FFBB":           "row 0 of the order stops before its last 3 passes, at B",
+		"order:FFBB/FBFB":           "",
+		"order:FFIWIW/FIWFIW":       "",
+		"order:FIFIWW/FFIIWW":       "row 0 of the order stops before its last 5 passes, at I",
+		"order:FfbBFfbB/FfbBFfbB":   "",
+		"order:FfbBFfbB/FFfbBfbB":   "row 0 of the order stops before its last 6 passes, at b",
+		"order:FFffbbBB/FFffbbBB":   "",
+		"v-order:FfbBFfbB/FBFB":     "",
+		"v-order:FBfbFBfb/FBFB":     "row 0 of the order stops before its last 7 passes, at B",
+		"v-order:FFffbbBB/FFffbbBB": "",
+		"v-order:FfbBFfbB/fFbBfFBb": "row 0 of the order stops",
+	} {
+		schedule := Schedule{Kind: kind, Stages: 2, Chunks: 1, MicroBatches: 2}
+		if kind.Chunked() {
+			schedule.Chunks = 2
+		}
+		if err := schedule.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
 	mixed := Schedule{Kind: "order:FFBFBIW", Stages: 1, Chunks: 1, MicroBatches: 3}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -55,6 +56,9 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 	var err error
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
 	out.Verdict = instance.Worst(out.Devices)
+	if err := inRing(in, timed, out.Map); err != nil {
+		return nil, err
+	}
 	value := out.LargestShare
 	if in.Objective == instance.Time {
 		value = *devicemap.StepSeconds(timed, in.Topology, out.Map)
@@ -73,6 +77,16 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 	}
 	out.Alone = alone(in, out)
 	return out, nil
+}
+
+// inRing refuses an own order of passes whose step has no end.
+func inRing(in *instance.Instance, timed *costmodel.Table, placed devicemap.Map) error {
+	kind := timed.Workload.Schedule
+	if !in.Piped() || !kind.OwnOrder() || steptime.Check(timed, in.Topology) != nil || devicemap.StepSeconds(timed, in.Topology, placed) != nil {
+		return nil
+	}
+	return costmodel.Refuse(costmodel.Set("schedule", kind), "in this order the GPUs wait for each other in a ring; a channel between two stages holds %d messages (%v finds an order)",
+		costmodel.StageRulesOf(timed.Workload.Runtime).Slots, costmodel.Set("schedule", costmodel.AutoSchedule))
 }
 
 // predict checks a map as [devicemap.Check] checks any map, and returns the peak of each device. It

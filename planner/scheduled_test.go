@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,6 +132,21 @@ func TestFrontOfSchedules(t *testing.T) {
 		before, point := front.Points[i-1], front.Points[i]
 		if point.Value <= before.Value || point.LargestShare >= before.LargestShare {
 			t.Errorf("point %d: %v s and %v after %v s and %v", i, point.Value, point.LargestShare, before.Value, before.LargestShare)
+		}
+	}
+}
+
+// asked. With as many messages as the channel holds, it has a step.
+func TestOrdersInARing(t *testing.T) {
+	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+		for order, ring := range map[costmodel.ScheduleKind]bool{"order:F*8,B*8/FB*8": true, "order:FFFFF,BF*3,B*5/FB*8": false} {
+			problem := scheduleProblem(t, 2, 8, 80<<30, costmodel.RecomputeNone)
+			problem.Objective, problem.Workload.Schedule = objective, order
+			_, err := planner.Solve(t.Context(), problem, planner.Settings{})
+			var refused *costmodel.FieldError
+			if !ring && err != nil || ring && (!errors.As(err, &refused) || !strings.Contains(err.Error(), "in a ring")) {
+				t.Errorf("%v, %s: %v", objective, order, err)
+			}
 		}
 	}
 }
