@@ -76,6 +76,29 @@ func TestRecomputedReplicas(t *testing.T) {
 	}
 }
 
+// Where later blocks keep more for their time than the first, the last are recomputed: DeepSeek-V3
+// begins with three dense blocks.
+func TestLastBlocksRecomputed(t *testing.T) {
+	t.Parallel()
+	workload := costmodel.Workload{Strategy: costmodel.FSDP, Batch: 4}
+	problem := recomputeProblem(t, "deepseek-v3", workload, 4, 1372<<30)
+	problem.Workload.Recompute = "auto"
+	solution, err := planner.Solve(t.Context(), problem, planner.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := solution.Costs.Workload.Recompute
+	var first int
+	if n, err := fmt.Sscanf(chosen, "%d-60", &first); n != 1 || err != nil || first < 3 {
+		t.Fatalf("recompute %s", chosen)
+	}
+	for last := range 61 {
+		if took := stepWith(t, problem, fmt.Sprintf("0-%d", last)); took <= solution.Value {
+			t.Errorf("recompute %s takes %v, 0-%d takes %v", chosen, solution.Value, last, took)
+		}
+	}
+}
+
 // Under torch's pipelines, lists of blocks are never slower than stages that recompute all blocks or
 // none, and the bound holds for these.
 func TestRecomputedPipelines(t *testing.T) {
