@@ -63,3 +63,27 @@ func TestVisionMemory(t *testing.T) {
 		t.Errorf("heads of 512 keep %d bytes more than twice those of 256", more)
 	}
 }
+
+// TestFusedLayerNorms: a layer norm of q and k is one kernel. It keeps its input, which a fused
+// projection's v keeps already, or autocast's fp32 copy of it, and 1/σ of each head.
+func TestFusedLayerNorms(t *testing.T) {
+	const tokens, heads, width = 2 * 1024, 4, 64
+	adds := func(precision costmodel.Precision, fused bool) int64 {
+		saved := func(norm modelgraph.NormStyle) int64 {
+			shape := ops.Shape{Tokens: tokens, Length: tokens / 2, Batch: 2, Train: true, Precision: precision}
+			op := modelgraph.Attention{Dim: heads * width, Heads: heads, KVHeads: heads, HeadDim: width, Rope: true, Fused: fused, QKNorm: norm}
+			return ops.Of(op, &shape).Memory.Saved
+		}
+		return saved(modelgraph.LayerNorm) - saved("")
+	}
+	const elements, figures = tokens * 2 * heads * width, 4 * tokens * 2 * heads
+	if got := adds(costmodel.BF16True, true); got != figures {
+		t.Errorf("norms of a fused projection keep %d bytes, want %d", got, figures)
+	}
+	if got := adds(costmodel.BF16True, false); got != 2*elements+figures {
+		t.Errorf("norms of projections keep %d bytes, want %d", got, 2*elements+figures)
+	}
+	if got := adds(costmodel.BF16Mixed, true); got != 4*elements+figures {
+		t.Errorf("norms under autocast keep %d bytes, want %d", got, 4*elements+figures)
+	}
+}
