@@ -146,14 +146,33 @@ func TestLook(t *testing.T) {
 
 // TestScanBuffers: all arenas are read into the same buffers, as each buffer is growth of the process.
 func TestScanBuffers(t *testing.T) {
+	into := map[*byte]bool{}
+	scanned(t, into, func(int) int64 { return looked })
+	if most := cap(buffers()); len(into) > most {
+		t.Errorf("%d buffers, at most %d are right", len(into), most)
+	}
+}
+
+// TestScanOfLargerArenas: a buffer of an arena is too small for the next ones.
+func TestScanOfLargerArenas(t *testing.T) {
+	for i, device := range scanned(t, nil, func(number int) int64 { return int64(1+number) << 10 }) {
+		if want := int64(1+i) << 10; device.Touched != want {
+			t.Errorf("device %d: %d bytes are written, want %d", i, device.Touched, want)
+		}
+	}
+}
+
+// scanned scans twelve arenas without poison, of up to looked bytes.
+func scanned(t *testing.T, into map[*byte]bool, bytes func(number int) int64) []DeviceResult {
+	t.Helper()
 	devices := make([]program.Device, 12)
 	for i := range devices {
-		devices[i].Arena = looked
+		devices[i].Arena = bytes(i)
 	}
-	scanned, into := &program.Program{Devices: devices}, map[*byte]bool{}
+	all := &program.Program{Devices: devices}
 	run := scanner{
 		sessionState: &sessionState{
-			job: &Job{Program: scanned}, bound: &bind.Bound{Program: scanned, Workload: &costmodel.Workload{}},
+			job: &Job{Program: all}, bound: &bind.Bound{Program: all, Workload: &costmodel.Workload{}},
 			machine: arenaOnly{bytes: make([]byte, looked), into: into},
 		},
 		result: &Result{},
@@ -161,9 +180,7 @@ func TestScanBuffers(t *testing.T) {
 	if err := run.scan(t.Context()); err != nil || len(run.result.Devices) != len(devices) {
 		t.Fatal(err)
 	}
-	if most := cap(buffers()); len(into) > most {
-		t.Errorf("%d buffers for %d arenas, at most %d are right", len(into), len(devices), most)
-	}
+	return run.result.Devices
 }
 
 // TestMemoryErrorText: the size is that of all arenas, not of the device that the error names.

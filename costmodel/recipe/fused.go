@@ -6,10 +6,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Limits of the CUDA backend's kernel of decode steps (executor/cuda/internal/kernel): the most rows, and
-// how many tasks attention is divided into.
+// Limits of the CUDA backend's kernel of decode steps (executor/cuda/internal/kernel): the most rows, the
+// widest head, how many heads a task of attention has, and how many tasks attention is divided into.
 const (
 	fusedRows  = 16
+	fusedWidth = 128
+	fusedHeads = 8
 	fusedTasks = 128
 )
 
@@ -62,10 +64,18 @@ func (writer *writer) fused(next []Kernel) (operations, kernels int) {
 
 // fusedAttention is [writer.fused] of attention to the cache, which may be joined by the next kernel.
 func (writer *writer) fusedAttention(attention *Kernel, joined bool) (operations, kernels int) {
+	number := func(name string) int64 {
+		value, _ := strconv.ParseInt(attention.Dim(name), 10, 64)
+		return value
+	}
+	if number("dim") > fusedWidth {
+		return 0, 0
+	}
 	if !joined {
 		return 1, 1
 	}
-	groups, _ := strconv.ParseInt(attention.Dim("kv"), 10, 64)
+	kv := max(1, number("kv"))
+	groups := kv * ((number("heads")/kv + fusedHeads - 1) / fusedHeads)
 	if writer.sequences*groups > fusedTasks/2 {
 		return 1, 2
 	}

@@ -38,9 +38,10 @@ func TestMeasuredRates(t *testing.T) {
 	if planned.Devices[0].ForwardRatio != 0 {
 		t.Error("the plan's own topology changed")
 	}
-	for _, none := range []*costmodel.Topology{measuredRates(planned, job, steps, false), measuredRates(planned, job, steps[:2], true), measuredRates(nil, job, steps, true)} {
+	forwards := &executor.Job{Workload: &costmodel.Workload{Mode: costmodel.Infer}, Program: job.Program}
+	for _, none := range []*costmodel.Topology{measuredRates(planned, forwards, steps, true), measuredRates(planned, job, steps, false), measuredRates(planned, job, steps[:2], true), measuredRates(nil, job, steps, true)} {
 		if none != nil {
-			t.Errorf("%+v without warm steps on GPUs", none)
+			t.Errorf("%+v without warm steps of a training on GPUs", none)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -58,6 +59,17 @@ func TestRanges(t *testing.T) {
 		if err := source.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestDiskTime: the time of direct reads begins with the earliest, whichever ends first.
+func TestDiskTime(t *testing.T) {
+	t.Parallel()
+	source, now := &stored{}, time.Now()
+	source.disk.read(1, now)
+	source.disk.read(2, now.Add(-time.Hour))
+	if total, seconds := source.Disk(); total != 3 || seconds < time.Hour.Seconds() {
+		t.Errorf("%d bytes in %v s", total, seconds)
 	}
 }
 

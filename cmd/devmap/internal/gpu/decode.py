@@ -4,6 +4,7 @@ import json
 import os
 
 from engine import Job
+from shared import simulated
 
 RATE = 4.2e12  # bytes a second of weights: what the limit counts
 # Model, batch, prompt, new tokens; at least so much of the limit, of Transformers, and so many tokens a second. 0: no bar.
@@ -11,7 +12,6 @@ CASES = (
     ("llama-3.2-1b", 1, 128, 128, 0.75, 2.5, 0), ("llama-3.1-8b", 1, 128, 128, 0.85, 0, 0),
     ("llama-3.2-1b", 16, 512, 128, 0, 0, 14000), ("qwen2.5-3b", 1, 128, 128, 0.75, 0, 0),
 )
-SIMULATED = 0.10
 PREFILL = ("llama-3.2-1b", 8, 4096)
 
 
@@ -29,8 +29,7 @@ def decode(shared, figures):
             figures.told("decode", f"{name}: devmap, tokens/s", f"{ours:.0f}", f"the prompt and {new} tokens in {1e3 * report['step_seconds']['measured']:.1f} ms")
             if rate:
                 figures.reaching("decode", f"{name}: tokens/s", ours, rate, "")
-            foretold, took = report["step_seconds"]["predicted"], report["step_seconds"]["measured"]
-            figures.within("decode", f"{name}: simulated / measured − 1", abs(foretold / took - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * took:.1f} measured")
+            simulated(figures, "decode", name, report["step_seconds"]["predicted"], report["step_seconds"]["measured"])
             peer(shared, figures, name, (model, batch, seq, new), ours, limit, compiled)
     prefill(shared, figures)
 

@@ -18,6 +18,7 @@ import maps
 import peers
 import pipelines
 from engine import Job
+from shared import simulated
 
 NAME, OF = "eight", 8
 LIMIT, STEPS = 240, 5  # seconds of a row's processes; steps of devmap's engine
@@ -225,7 +226,6 @@ def engine(shared, figures, runner, case, model, folder, plan):
         runner.call("emit", plan, "--for", "torch-schedule", "-o", csv := runner.place("schedule.csv"))
     run = pipelines.Pipelined(case, model, job, document["stages"], report, runner.simulated(plan), folder, csv)
     peers.held(figures, NAME, case, report)
-    foretold = run.simulated["step_seconds"]
-    figures.within(NAME, f"{case}: simulated / measured − 1", abs(foretold / run.seconds - 1), pipelines.SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * run.seconds:.1f} measured")
+    simulated(figures, NAME, case, run.simulated["step_seconds"], run.seconds)
     pipelines.went(figures, run, NAME)
     return run

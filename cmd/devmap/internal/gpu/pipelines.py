@@ -7,9 +7,9 @@ import statistics
 
 from engine import Job
 from peers import held, lacking, visible
-from shared import MIB, nearest, warm
+from shared import MIB, nearest, parts_of, simulated, warm
 
-PIPELINE, PYTORCH, SIMULATED = 0.9, 1.0, 0.10
+PIPELINE, PYTORCH = 0.9, 1.0
 MICRO_BATCHES = 16
 NAME = "pipelines"
 # By GPUs: what is cut for time, with how many steps on all of them and on one; schedules that the first of these has besides;
@@ -129,8 +129,7 @@ def scaled(figures, run, count, alone):
     ideal = count * tokens / alone * (1 - run.bubble)
     note = f"{tokens / run.seconds:.0f} tokens/s, {1e3 * run.seconds:.1f} ms; one GPU {1e3 * alone:.1f} ms for the same micro-batches; simulated bubble {100 * run.bubble:.1f} %"
     figures.reaching(NAME, f"{run.name}: tokens/s / ({count} × one GPU's × (1 − bubble))", tokens / run.seconds / ideal, PIPELINE, note)
-    foretold = run.simulated["step_seconds"]
-    figures.within(NAME, f"{run.name}: simulated / measured − 1", abs(foretold / run.seconds - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * run.seconds:.1f} measured")
+    simulated(figures, NAME, run.name, run.simulated["step_seconds"], run.seconds)
     went(figures, run)
 
 
@@ -146,7 +145,7 @@ def went(figures, run, section=NAME):
     parts = []
     for device, planned in zip(run.report["steps"][-1]["devices"], run.simulated["devices"]):
         busy = " + ".join(f"{stream['busy_ticks'] / 1e9:.1f} {stream['stream']}" for stream in planned["streams"])
-        parts.append(f"GPU {device['device']}: " + " ".join(f"{part} {1e3 * device[part + '_seconds']:.1f}" for part in ("forward", "backward", "update", "wait")) + f" (simulated {busy})")
+        parts.append(f"GPU {device['device']}: {parts_of(device)} (simulated {busy})")
     figures.told(section, f"{run.name}: where a step goes, ms", "", "; ".join(parts))
 
 

@@ -7,6 +7,7 @@ from engine import Job
 from peers import lacking, visible
 from peers import held as memory
 from pipelines import Pipelined, beside
+from shared import SIMULATED, parts_of
 
 NAME = "schedules"
 MODEL, BATCH, MICRO_BATCHES, STEPS = "llama-3.1-8b", 16, 8, 5
@@ -15,7 +16,6 @@ KINDS = (FIRST, "zb-h1", "zbv", CAPPED, "v-half", "auto", "v-min")
 PEERS = (FIRST, "zbv")  # torch has a class for these
 RATIOS = {"zb-h1": 1.10, "v-half": 1.0, CAPPED: 1.12}  # seconds of 1F1B / seconds, of issue 45
 ACTIVATIONS = 0.6  # of the fullest GPU of v-half / that of 1F1B
-SIMULATED = 0.10
 
 
 class Planned:
@@ -104,9 +104,8 @@ def judged(figures, plans, ran, kind, same):
         return
     figures.within(NAME, f"{run.name}: predicted / measured − 1", abs(plan.seconds / run.seconds - 1), SIMULATED)
     memory(figures, NAME, run.name, run.report)
-    parts = ("forward", "backward", "update", "wait")
-    said = (f"GPU {device['device']}: " + " ".join(f"{part} {1e3 * device[part + '_seconds']:.1f}" for part in parts) for device in run.report["steps"][-1]["devices"])
-    figures.told(NAME, f"{run.name}: parts of the last step, ms", "", "; ".join(said))
+    parts = (f"GPU {device['device']}: {parts_of(device)}" for device in run.report["steps"][-1]["devices"])
+    figures.told(NAME, f"{run.name}: parts of the last step, ms", "", "; ".join(parts))
 
 
 def timed(figures, engine, plan, ran):

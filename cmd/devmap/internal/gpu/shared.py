@@ -23,6 +23,7 @@ import nvml  # noqa: E402
 from nvml import Gauge, Nothing  # noqa: E402
 
 MIB = 1 << 20
+SIMULATED = 0.10  # how far a simulated step may be off the measured one
 AT_ONCE = 8  # runs side by side where nothing is timed and no memory is read
 
 
@@ -319,6 +320,16 @@ def apart(figures, spent, tasks, at_once=AT_ONCE):
 def warm(report, skip=2):
     """The median second of the steps of a report that are warm."""
     return statistics.median(step["seconds"] for step in report["steps"][skip:])
+
+
+def simulated(figures, section, name, foretold, took):
+    """The seconds of a simulated step, judged by those of the measured one."""
+    figures.within(section, f"{name}: simulated / measured − 1", abs(foretold / took - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * took:.1f} measured")
+
+
+def parts_of(device):
+    """The milliseconds of each part of a step of a device of a report."""
+    return " ".join(f"{part} {1e3 * device[part + '_seconds']:.1f}" for part in ("forward", "backward", "update", "wait"))
 
 
 def machine(binary):

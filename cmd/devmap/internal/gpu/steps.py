@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 from engine import Job
-from shared import HERE, MIB, warm
+from shared import HERE, MIB, parts_of, simulated, warm
 
 MODELS = ("llama-3.2-1b", "qwen2.5-3b")
 BATCH, STEPS = 4, 12
-ARENA, PREFILL, SPEED, COMPILED, SIMULATED = 0.70, 1.02, 1.0, 1.15, 0.10
+ARENA, PREFILL, SPEED, COMPILED = 0.70, 1.02, 1.0, 1.15
 KINDS = (
     ("attention", r"flash|fmha|attention|sdpa|cudnn"), ("products", r"gemm|cutlass|nvjet|xmma|split_?k|matmul|cublas"),
     ("update", r"adam|multi_tensor|square"), ("loss", r"softmax|nll|cross_entropy|loss|log"),
@@ -76,8 +76,7 @@ def step(shared, figures):
                 note = f"{1e3 * ours:.1f} ms, compiled {1e3 * compiled['seconds']:.1f} ms; {compiled['peak_allocated_bytes'] / MIB:.0f} MiB"
                 figures.reaching("step", f"{model}: torch.compile / devmap", compiled["seconds"] / ours, COMPILED, note)
             went(figures, model, report, theirs)
-            foretold = report["step_seconds"]["predicted"]
-            figures.within("step", f"{model}: simulated / measured − 1", abs(foretold / ours - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * ours:.1f} measured")
+            simulated(figures, "step", model, report["step_seconds"]["predicted"], ours)
     for model in () if shared.small or shared.kind == "cpu" else MODELS:
         with figures.attempt("step", f"{model}: kernels"):
             kernels(shared, figures, model, peers(shared)[f"{model}/train"])
@@ -85,9 +84,7 @@ def step(shared, figures):
 
 def went(figures, model, report, theirs):
     """Milliseconds of a step's parts."""
-    last = report["steps"][-1]["devices"][0]
-    ours = " ".join(f"{part} {1e3 * last[part + '_seconds']:.1f}" for part in ("forward", "backward", "update", "wait"))
-    figures.told("step", f"{model}: where it goes, ms", ours, "PyTorch, each waited for: " + " ".join(f"{part} {spent:.1f}" for part, spent in theirs["parts_ms"].items()))
+    figures.told("step", f"{model}: where it goes, ms", parts_of(report["steps"][-1]["devices"][0]), "PyTorch, each waited for: " + " ".join(f"{part} {spent:.1f}" for part, spent in theirs["parts_ms"].items()))
 
 
 def sort_of(name):

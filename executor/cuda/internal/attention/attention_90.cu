@@ -17,14 +17,7 @@ struct Call {
     float unit;
 };
 
-struct Walk {
-    int blocks, pairs, count;
-    __device__ Walk(const Call &call, int pairs) : blocks((call.seq + QUERIES - 1) / QUERIES), pairs(pairs), count(blocks * pairs) {}
-    __device__ Task of(const Call &call, int number) const {
-        int block = number / pairs, pair = number - block * pairs, sequence = pair / call.heads;
-        return Task{(blocks - 1 - block) * QUERIES, pair - sequence * call.heads, (i64)sequence * call.seq};
-    }
-};
+using Walk = QueryWalk<QUERIES>;
 
 __device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values) {
     Fetcher fetcher;
@@ -164,11 +157,7 @@ extern "C" __global__ void __launch_bounds__(128 + TEAMS * 128, 1)
     unsigned base = (place(room) + 1023) & ~1023u, gates = base + 2 * Q_BYTES + 2 * SLOTS * K_BYTES;
     Ring<2> queries(gates, base, Q_BYTES);
     Ring<SLOTS> keys(gates + 32, base + 2 * Q_BYTES, K_BYTES), values(gates + 32 + SLOTS * 16, base + 2 * Q_BYTES + SLOTS * K_BYTES, K_BYTES);
-    if (threadIdx.x == 0) {
-        queries.begin(128, TEAMS * 4), keys.begin(128, TEAMS * 4), values.begin(128, TEAMS * 4);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-    __syncthreads();
+    ready(TEAMS, queries, keys, values);
     Call call{q, k, v, y, lse, qStride, kStride, vStride, yStride, seq, heads, group, Mask(seq, causal, window), scale * LOG2E};
     Walk walk(call, pairs);
     int team = __shfl_sync(~0u, threadIdx.x / 128, 0);

@@ -175,11 +175,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     unsigned base = (place(room) + 1023) & ~1023u, tiles = base + 2 * OWN * K_BYTES, lines = tiles + 2 * SLOTS * Q_BYTES, gates = lines + 2 * SLOTS * QUERIES * 4;
     Ring<OWN> keys(gates, base, K_BYTES), values(gates + OWN * 16, base + OWN * K_BYTES, K_BYTES);
     Ring<SLOTS> queries(gates + OWN * 32, tiles, Q_BYTES), slopes(gates + OWN * 32 + SLOTS * 16, tiles + SLOTS * Q_BYTES, Q_BYTES);
-    if (threadIdx.x == 0) {
-        queries.begin(128, TEAMS * 4), slopes.begin(128, TEAMS * 4), keys.begin(128, TEAMS * 4), values.begin(128, TEAMS * 4);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-    __syncthreads();
+    ready(TEAMS, queries, slopes, keys, values);
     Call call{q, k, v, dy, lse, delta, dk, dv, parts, qStride, kStride, vStride, dyStride, dkStride, dvStride, seq, heads, group, splits, Mask(seq, causal, window), scale, scale * LOG2E, lines};
     Walk walk(call, pairs);
     int team = __shfl_sync(~0u, threadIdx.x / 128, 0);

@@ -16,14 +16,7 @@ struct Call {
     float scale, unit;
 };
 
-struct Walk {
-    int blocks, pairs, count;
-    __device__ Walk(const Call &call, int pairs) : blocks((call.seq + QUERIES - 1) / QUERIES), pairs(pairs), count(blocks * pairs) {}
-    __device__ Task of(const Call &call, int number) const {
-        int block = number / pairs, pair = number - block * pairs, sequence = pair / call.heads;
-        return Task{(blocks - 1 - block) * QUERIES, pair - sequence * call.heads, (i64)sequence * call.seq};
-    }
-};
+using Walk = QueryWalk<QUERIES>;
 
 __device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<1> queries, Ring<2> slopes, Ring<SLOTS> keys, Ring<SLOTS> values) {
     Fetcher fetcher;
@@ -169,11 +162,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     Ring<1> queries(gates, base, Q_BYTES);
     Ring<2> slopes(gates + 16, base + Q_BYTES, Q_BYTES);
     Ring<SLOTS> keys(gates + 48, tiles, K_BYTES), values(gates + 48 + SLOTS * 16, tiles + SLOTS * K_BYTES, K_BYTES);
-    if (threadIdx.x == 0) {
-        queries.begin(128, TEAMS * 4), slopes.begin(128, TEAMS * 4), keys.begin(128, TEAMS * 4), values.begin(128, TEAMS * 4);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-    __syncthreads();
+    ready(TEAMS, queries, slopes, keys, values);
     Call call{q, k, v, dy, lse, delta, dq, qStride, kStride, vStride, dyStride, dqStride, seq, heads, group, Mask(seq, causal, window), scale, scale * LOG2E};
     Walk walk(call, pairs);
     int team = __shfl_sync(~0u, threadIdx.x / 128, 0);

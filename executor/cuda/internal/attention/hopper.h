@@ -72,6 +72,15 @@ template <int COUNT> struct Ring {
 __device__ inline void teamMeet(int name, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 __device__ inline void teamArrive(int name, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 
+// ready begins the rings of a block before its threads divide: a team fetches, others read.
+template <class... R> __device__ inline void ready(int teams, const R &...rings) {
+    if (threadIdx.x == 0) {
+        (rings.begin(128, teams * 4), ...);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+}
+
 // Fetcher is a thread of the team of 128 that copies tiles into rings. It announces a full slot when
 // the copies of the next one are under way, or when it has to wait.
 struct Fetcher {
@@ -223,6 +232,16 @@ template <int N> __device__ inline void store(bf16 *to, i64 stride, const float 
 struct Task {
     int first, head;
     i64 token;
+};
+
+// QueryWalk has a task for each ROWS queries of a head.
+template <int ROWS> struct QueryWalk {
+    int blocks, pairs, count;
+    template <class C> __device__ QueryWalk(const C &call, int pairs) : blocks((call.seq + ROWS - 1) / ROWS), pairs(pairs), count(blocks * pairs) {}
+    template <class C> __device__ Task of(const C &call, int number) const {
+        int block = number / pairs, pair = number - block * pairs, sequence = pair / call.heads;
+        return Task{(blocks - 1 - block) * ROWS, pair - sequence * call.heads, (i64)sequence * call.seq};
+    }
 };
 
 // after is the number of a block's next task. Every other round goes backwards, so that no block has

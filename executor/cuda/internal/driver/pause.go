@@ -7,6 +7,6 @@ static void rest(void) { for (int i = 0; i < 16; i++) __builtin_ia32_pause(); }
 */
 import "C"
 
-// Pause waits for a microsecond or less without load on caches and the core's other thread. It is
-// for busy waiting.
+// Pause is for busy waiting. It takes a microsecond or less, and loads neither the caches nor the
+// core's other thread.
 func Pause() { C.rest() }

@@ -119,7 +119,7 @@ func TestRecognize(t *testing.T) {
 	}{
 		{"a layer", []string{normed, queries, keys, values, turns, caches, attends, joins, outs, normed, gates, ups, gated, downs}, "[turned:8 attend:4 join:0 plain:4 gated:12 plain:4]"},
 		{"norms of queries between", []string{normed, queries, keys, values, "qknorm : +q=q +k=k", caches, attends, joins}, "[plain:8 qknorm cache attend:4 join:0]"},
-		{"a rotation that changes with the length", []string{normed, queries, keys, values, strings.Replace(turns, "rope=default", "rope=dynamic", 1), caches}, "[plain:8 rope cache]"},
+		{"a rotation that changes with the length", []string{normed, queries, keys, values, strings.Replace(turns, "rope=default", "rope=dynamic factor=2 trained=4", 1), caches}, "[plain:8 rope cache]"},
 		{"half of a head turns", []string{normed, queries, keys, values, strings.Replace(turns, "dim=16", "dim=16 width=8", 1), caches}, "[plain:8 rope cache]"},
 		{"the cache takes values for keys", []string{normed, queries, keys, values, turns, strings.Replace(caches, "k=k", "k=v", 1)}, "[plain:8 rope cache]"},
 		{"gate and up in one weight", []string{normed, "gemm form=nt : a=n b=wgu >d=gu", "gate activation=silu : gate=gu up=gu >y=gu"}, "[plain:12 gate]"},
@@ -133,6 +133,8 @@ func TestRecognize(t *testing.T) {
 		{"positions of their own", []string{normed, queries, keys, values, strings.Replace(turns, "past=7 ", "", 1), caches}, "[plain:8 rope cache]"},
 		{"the cache of more sequences", []string{normed, queries, keys, values, turns, strings.Replace(caches, "sequences=1", "sequences=2", 1)}, "[plain:8 rope cache]"},
 		{"attention of more sequences", []string{strings.Replace(attends, "sequences=1", "sequences=2", 1), joins}, "[attention_decode attention_join]"},
+		{"a key head with sixteen heads", []string{strings.Replace(attends, "heads=4 kv=2", "heads=16 kv=1", 1), joins}, "[attend:4 join:0]"},
+		{"heads that occupy the GPU without parts", []string{strings.Replace(attends, "heads=4 kv=2", "heads=66 kv=66", 1), joins}, "[attend:66]"},
 		{"keys are read again", []string{normed, queries, keys, values, turns, caches, "copy : x=k >y=a"}, "[plain:8 rope cache copy]"},
 		{"values are read again", []string{normed, queries, keys, values, turns, caches, "copy : x=v >y=a"}, "[plain:8 rope cache copy]"},
 		{"up is read again", []string{normed, gates, ups, gated, "copy : x=u >y=g"}, "[plain:12 gate copy]"},
@@ -143,6 +145,7 @@ func TestRecognize(t *testing.T) {
 		{"transposed weights", []string{"gemm form=nn : a=n b=wq >d=q"}, "[gemm]"},
 		{"seventeen rows", []string{"gemm form=nt : a=y b=wq >d=m"}, "[gemm]"},
 		{"the head", []string{"norm style=rms epsilon=1e-05 : x=x weight=wn >y=x", "gemm form=nt : a=x b=wh >d=l", "argmax : x=l >y=ids"}, "[plain:32 pick:0]"},
+		{"the largest of one of two results", []string{"gemm form=nt : a=x b=wq >d=q", "gemm form=nt : a=x b=wk >d=k", "argmax : x=q >y=ids"}, "[plain:6 argmax]"},
 		{"the largest of another matrix", []string{"gemm form=nt : a=x b=wh >d=l", "argmax : x=a >y=ids"}, "[plain:32 argmax]"},
 	} {
 		got, _ := newBench(t, sizes).kinds(test.lines)
