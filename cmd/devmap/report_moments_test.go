@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,10 +49,7 @@ func TestPageMoments(t *testing.T) {
 			t.Parallel()
 			plan := filepath.Join(t.TempDir(), "plan.json")
 			devmap(t, 0, append([]string{"plan", "-o", plan, "--time-limit", "5m"}, strings.Fields(args)...)...)
-			page := new(momentsData)
-			if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
-				t.Fatal(err)
-			}
+			page := pageOfPlan[momentsData](t, plan)
 			for number := range page.Memory {
 				page.check(t, number)
 			}

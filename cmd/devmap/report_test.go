@@ -121,7 +121,7 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			devmap(t, 0, "report", plan, "-o", written)
-			page := pageOfPlan(t, plan)
+			page := pageOfPlan[pageData](t, plan)
 			planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 			page.check(t, planned)
 			if rows := len(page.Memory[*page.GPUs[0].Memory].Live); rows < of.rows {
@@ -134,11 +134,11 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// pageOfPlan is the data of a plan's page.
-func pageOfPlan(t *testing.T, plan string) *pageData {
+// pageOfPlan is what a test reads of a plan's page.
+func pageOfPlan[data any](t *testing.T, plan string, flags ...string) *data {
 	t.Helper()
-	page := new(pageData)
-	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
+	page := new(data)
+	if err := json.Unmarshal(devmap(t, 0, append([]string{"report", plan, "--json"}, flags...)...), page); err != nil {
 		t.Fatal(err)
 	}
 	return page
@@ -242,7 +242,7 @@ func TestPageSize(t *testing.T) {
 			if info.Size() > most {
 				t.Errorf("%d bytes, more than %d", info.Size(), most)
 			}
-			page := pageOfPlan(t, plan)
+			page := pageOfPlan[pageData](t, plan)
 			if len(page.GPUs) != 64 || len(page.Time.Lanes) == 0 || len(page.Memory) == 0 {
 				t.Errorf("%d GPUs, %d lanes, %d curves", len(page.GPUs), len(page.Time.Lanes), len(page.Memory))
 			}
@@ -255,7 +255,7 @@ func TestPageChanges(t *testing.T) {
 	t.Parallel()
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	devmap(t, 0, "plan", "qwen2.5-3b", "--gpus", "4", "--gpu", "rtx-4090", "--mode", "train", "--batch", "4", "-o", plan)
-	page := pageOfPlan(t, plan)
+	page := pageOfPlan[pageData](t, plan)
 	if len(page.Why.Changes) < 3 || page.Why.Now == nil {
 		t.Fatalf("%d changes, and Accelerate's map %v", len(page.Why.Changes), page.Why.Now)
 	}
@@ -280,7 +280,7 @@ func TestPageOfGGUF(t *testing.T) {
 	tinyGGUF(t, dir)
 	plan := filepath.Join(dir, "plan.json")
 	devmap(t, 0, "plan", filepath.Join(dir, "tiny.gguf"), "--gpus", "2", "--gpu", "rtx-4090", "-o", plan)
-	page := pageOfPlan(t, plan)
+	page := pageOfPlan[pageData](t, plan)
 	planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 	page.check(t, planned)
 	if page.Time.Note == "" || len(page.Time.Lanes) > 0 || page.MemoryNote == "" {
