@@ -185,7 +185,7 @@ func (of *clock) times(moments []timeline.Moment) (times, rest []int64) {
 	return times, rest
 }
 
-// lastOnly reports that the moments are of the last micro-batch alone: the ones before have equal moments.
+// lastOnly reports that the moments are of the last micro-batch alone. Those before it have equal ones.
 func (of *clock) lastOnly(moments []timeline.Moment) bool {
 	return of.latest > 0 && !slices.ContainsFunc(moments, func(moment timeline.Moment) bool { return moment.Action != nil })
 }
