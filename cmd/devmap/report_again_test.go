@@ -240,3 +240,19 @@ func TestPageBudget(t *testing.T) {
 		t.Errorf("%+v, not %d", page.Memory, want)
 	}
 }
+
+// TestPageOfTopology: no flags make a plan of a topology file again, so that its page has no command.
+func TestPageOfTopology(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	topology, plan := filepath.Join(dir, "topology.json"), filepath.Join(dir, "plan.json")
+	text := `{"format_version": "devmap.topology/v1", "devices": [{"name": "rtx-4090", "flops": 1e14}, {"name": "rtx-4090"}]}`
+	if err := os.WriteFile(topology, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	devmap(t, 0, "plan", "gpt2", "--topology", topology, "-o", plan)
+	page := pageOfPlan[againData](t, plan)
+	if page.command() != nil || !strings.Contains(page.Why.Note, "flags alone do not make this plan again") || len(page.Why.Changes) > 0 {
+		t.Errorf("%q, %q, %d changes", page.command(), page.Why.Note, len(page.Why.Changes))
+	}
+}
