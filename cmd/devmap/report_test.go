@@ -42,10 +42,16 @@ type pageData struct {
 		}
 	}
 	MemoryNote string `json:"memory_note"`
+	Categories []struct{ Key string }
 	Arenas     *struct {
-		Maps []struct {
-			Size  int64 `json:"size_bytes"`
-			Rects struct{ Address, Bytes, From, To []int64 }
+		Categories []int // of the kinds
+		Maps       []struct {
+			Device int
+			Size   int64 `json:"size_bytes"`
+			Rects  struct {
+				Address, Bytes, From, To []int64
+				Kind                     []int
+			}
 		}
 	}
 	Time struct {
@@ -194,7 +200,8 @@ func (page *pageData) check(t *testing.T, plan *devicemap.Plan) {
 	page.checkLanes(t)
 }
 
-// checkLanes: spans are in order and within the step, rectangles within their arenas.
+// checkLanes: spans are in order and within the step, rectangles within their arenas. Each band of a curve has
+// rectangles of its category.
 func (page *pageData) checkLanes(t *testing.T) {
 	t.Helper()
 	for i, lane := range page.Time.Lanes {
@@ -211,6 +218,12 @@ func (page *pageData) checkLanes(t *testing.T) {
 		return
 	}
 	for _, arena := range page.Arenas.Maps {
+		for _, band := range page.Memory[*page.GPUs[arena.Device].Memory].Bands {
+			shown := func(kind int) bool { return page.Arenas.Categories[kind] == band.Category }
+			if key := page.Categories[band.Category].Key; key != "idle" && !slices.ContainsFunc(arena.Rects.Kind, shown) {
+				t.Errorf("GPU %d: no rectangle has the category %s of a band", arena.Device, key)
+			}
+		}
 		for i := range arena.Rects.Address {
 			if rects := &arena.Rects; rects.Address[i] < 0 || rects.Bytes[i] <= 0 || rects.Address[i]+rects.Bytes[i] > arena.Size || rects.To[i] < rects.From[i] || rects.To[i] > page.Time.Makespan {
 				t.Fatalf("rectangle %d is at %d + %d of %d, from %d to %d", i, rects.Address[i], rects.Bytes[i], arena.Size, rects.From[i], rects.To[i])
