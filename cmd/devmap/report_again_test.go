@@ -103,6 +103,7 @@ func TestPageChangesHold(t *testing.T) {
 		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --runtime megatron --tp 2 --pp 2 --batch 8 --micro-batches 8",
 		"qwen2.5-3b --gpus 4 --gpu a10g-24gb --mode train --batch 4 --seq 2048 --recompute full",
 		"llama-3.1-8b --gpus 24GiB,24GiB,48GiB --gpu rtx-4090 --seq 8192",
+		"phi-4 --gpus 2 --gpu rtx-4090 --batch 4 --seq 2048", // too large for one GPU
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
