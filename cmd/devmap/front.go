@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -82,10 +81,7 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 	var front struct {
 		Points []readPoint `json:"points"`
 	}
-	var texts struct {
-		Points []map[string]jsontext.Value `json:"points"`
-	}
-	if err := cmp.Or(modelgraph.DecodeJSON(file, data, &front, false), modelgraph.DecodeJSON(file, data, &texts, false)); err != nil {
+	if err := modelgraph.DecodeJSON(file, data, &front, false); err != nil {
 		return nil, nil, err
 	}
 	if place, msg := frontFault(front.Points, fields["complete"]); msg != "" {
@@ -95,14 +91,18 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 		points = append(points, pointOf(point.StepSeconds, point.LargestShare, point.Devices))
 	}
 	points[0].Chosen = true
-	maps.Copy(fields, texts.Points[0])
+	var whole []map[string]jsontext.Value // the points with all of their fields
+	if err := json.Unmarshal(fields["points"], &whole); err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(fields, whole[0])
 	for _, name := range []string{"points", "complete", "largest_share"} {
 		delete(fields, name)
 	}
 	var work map[string]jsontext.Value
 	if json.Unmarshal(fields["workload"], &work) == nil && work != nil {
 		for _, name := range []string{"schedule", "virtual_stages", "recompute"} {
-			if value := texts.Points[0][name]; value != nil {
+			if value := whole[0][name]; value != nil {
 				work[name] = value
 			}
 			delete(fields, name)

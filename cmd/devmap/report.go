@@ -34,9 +34,9 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report PLAN…",
 		Short: "Write a page with pictures of a plan and a run",
-		Long: `Write one HTML page of a plan: whether it fits and what is proved, the memory of
-each GPU and what holds it, memory and time over the step, and changes that
-would help. --run adds what devmap run or devmap watch measured.
+		Long: `Write one HTML page of a plan: whether it fits, what is proved, and what holds
+the memory of each GPU. It also has memory and time over the step, and changes
+that would help. --run adds what devmap run or devmap watch measured.
 
 The page needs no network and no other file. A browser opens it from disk.
 
@@ -207,8 +207,8 @@ func runOf(cmd *cobra.Command, name string, source *page.Source, file string) er
 	return fitsPlan(source, file, name, other)
 }
 
-// fitsPlan refuses a file without a report for the plan, and one of other devices. other is what the
-// file is of instead.
+// fitsPlan refuses a file without a report for the plan, and a report with another number of devices.
+// other names the model of the file if it is another one.
 func fitsPlan(source *page.Source, file, name, other string) error {
 	switch plan := source.Plan; {
 	case source.Run == nil && source.Watched == nil && other != "":

@@ -64,10 +64,7 @@ func TestPageCommand(t *testing.T) {
 			dir := t.TempDir()
 			plan, again := filepath.Join(dir, "plan.json"), filepath.Join(dir, "again.json")
 			devmap(t, 0, append([]string{"plan", "-o", plan, "--time-limit", "5m"}, strings.Fields(args)...)...)
-			page := new(againData)
-			if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
-				t.Fatal(err)
-			}
+			page := pageOfPlan[againData](t, plan)
 			command := page.command()
 			if command == nil {
 				t.Fatalf("no command: %s", page.Why.Note)
@@ -106,6 +103,7 @@ func TestPageChangesHold(t *testing.T) {
 		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --runtime megatron --tp 2 --pp 2 --batch 8 --micro-batches 8",
 		"qwen2.5-3b --gpus 4 --gpu a10g-24gb --mode train --batch 4 --seq 2048 --recompute full",
 		"llama-3.1-8b --gpus 24GiB,24GiB,48GiB --gpu rtx-4090 --seq 8192",
+		"phi-4 --gpus 2 --gpu rtx-4090 --batch 4 --seq 2048", // too large for one GPU
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
@@ -184,10 +182,7 @@ func TestPageOfMovedModel(t *testing.T) {
 	if err := os.Rename(made, moved); err != nil {
 		t.Fatal(err)
 	}
-	page := new(againData)
-	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json", "--model", filepath.Join(moved, "config.json")), page); err != nil {
-		t.Fatal(err)
-	}
+	page := pageOfPlan[againData](t, plan, "--model", filepath.Join(moved, "config.json"))
 	if command := page.command(); len(command) < 2 || command[1] != filepath.Join(moved, "config.json") {
 		t.Errorf("the command is %q", command)
 	}
@@ -222,10 +217,7 @@ func TestPageOfOffload(t *testing.T) {
 	t.Parallel()
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	devmap(t, 0, "plan", "llama-3.1-70b", "--gpus", "2", "--gpu", "rtx-4090", "--offload", "cpu", "-o", plan, "--time-limit", "5m")
-	var page struct{ Answer struct{ Proof string } }
-	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), &page); err != nil {
-		t.Fatal(err)
-	}
+	page := pageOfPlan[struct{ Answer struct{ Proof string } }](t, plan)
 	for _, part := range []string{"57 modules (model.layers.0 – model.layers.56 on the cpu).", "90.85 GiB travel to the first GPU", "at least 87.66 GiB travel"} {
 		if !strings.Contains(page.Answer.Proof, part) {
 			t.Errorf("%q lacks %q", page.Answer.Proof, part)
@@ -238,17 +230,30 @@ func TestPageBudget(t *testing.T) {
 	t.Parallel()
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	devmap(t, 0, "plan", "gpt2", "--gpus", "1", "--gpu", "rtx-4090", "-o", plan)
-	var page struct {
+	page := pageOfPlan[struct {
 		Memory []struct {
 			Budget int64 `json:"budget_bytes"`
 		}
-	}
-	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), &page); err != nil {
-		t.Fatal(err)
-	}
+	}](t, plan)
 	planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 	device := &planned.Devices[0]
 	if want := device.Budget - device.Predicted.OverheadBytes; len(page.Memory) != 1 || page.Memory[0].Budget != want || device.Predicted.OverheadBytes == 0 {
 		t.Errorf("%+v, not %d", page.Memory, want)
+	}
+}
+
+// TestPageOfTopology: no flags make a plan of a topology file again, so that its page has no command.
+func TestPageOfTopology(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	topology, plan := filepath.Join(dir, "topology.json"), filepath.Join(dir, "plan.json")
+	text := `{"format_version": "devmap.topology/v1", "devices": [{"name": "rtx-4090", "flops": 1e14}, {"name": "rtx-4090"}]}`
+	if err := os.WriteFile(topology, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	devmap(t, 0, "plan", "gpt2", "--topology", topology, "-o", plan)
+	page := pageOfPlan[againData](t, plan)
+	if page.command() != nil || !strings.Contains(page.Why.Note, "flags alone do not make this plan again") || len(page.Why.Changes) > 0 {
+		t.Errorf("%q, %q, %d changes", page.command(), page.Why.Note, len(page.Why.Changes))
 	}
 }

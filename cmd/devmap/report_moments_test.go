@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,10 +49,7 @@ func TestPageMoments(t *testing.T) {
 			t.Parallel()
 			plan := filepath.Join(t.TempDir(), "plan.json")
 			devmap(t, 0, append([]string{"plan", "-o", plan, "--time-limit", "5m"}, strings.Fields(args)...)...)
-			page := new(momentsData)
-			if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
-				t.Fatal(err)
-			}
+			page := pageOfPlan[momentsData](t, plan)
 			for number := range page.Memory {
 				page.check(t, number)
 			}
@@ -64,7 +60,7 @@ func TestPageMoments(t *testing.T) {
 // check compares the moments of a curve with the lanes of its first GPU.
 func (page *momentsData) check(t *testing.T, number int) {
 	t.Helper()
-	curve, placed := &page.Memory[number], 0
+	curve, placed, pauses := &page.Memory[number], 0, 0
 	for i, label := range curve.Label {
 		at := page.Names[label]
 		runs := page.runs(curve.Devices[0], curve.X[i])
@@ -78,6 +74,7 @@ func (page *momentsData) check(t *testing.T, number int) {
 			if i+1 < len(curve.X) && len(runs) > 0 {
 				t.Errorf("GPU %d: %s is at %d, when %q run", curve.Devices[0], at, curve.X[i], runs)
 			}
+			pauses++
 		case "forward", "backward":
 			within := func(label string) bool {
 				what, unit, _ := strings.Cut(label, " of ")
@@ -92,6 +89,21 @@ func (page *momentsData) check(t *testing.T, number int) {
 	if placed < 4 || curve.Axis != "time" {
 		t.Errorf("curve %d has %d moments of layers on an axis of %s", number, placed, curve.Axis)
 	}
+	if waits := page.waits(curve.Devices[0]); waits > 0 && pauses == 0 {
+		t.Errorf("curve %d has no pause, and the lane of GPU %d has %d", number, curve.Devices[0], waits)
+	}
+}
+
+// waits counts the gaps in a GPU's compute lane.
+func (page *momentsData) waits(device int) (count int) {
+	for _, lane := range page.Time.Lanes {
+		for i := 1; i < len(lane.Start) && lane.Stream == "compute" && lane.Device == device; i++ {
+			if lane.Start[i] > lane.Start[i-1]+lane.Length[i-1] {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // runs are what a GPU computes at a time. Micro-batches can overlap by the time that the first one waited.

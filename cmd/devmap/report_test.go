@@ -42,10 +42,16 @@ type pageData struct {
 		}
 	}
 	MemoryNote string `json:"memory_note"`
+	Categories []struct{ Key string }
 	Arenas     *struct {
-		Maps []struct {
-			Size  int64 `json:"size_bytes"`
-			Rects struct{ Address, Bytes, From, To []int64 }
+		Categories []int // of the kinds
+		Maps       []struct {
+			Device int
+			Size   int64 `json:"size_bytes"`
+			Rects  struct {
+				Address, Bytes, From, To []int64
+				Kind                     []int
+			}
 		}
 	}
 	Time struct {
@@ -121,7 +127,7 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			devmap(t, 0, "report", plan, "-o", written)
-			page := pageOfPlan(t, plan)
+			page := pageOfPlan[pageData](t, plan)
 			planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 			page.check(t, planned)
 			if rows := len(page.Memory[*page.GPUs[0].Memory].Live); rows < of.rows {
@@ -134,11 +140,11 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// pageOfPlan is the data of a plan's page.
-func pageOfPlan(t *testing.T, plan string) *pageData {
+// pageOfPlan is what a test reads of a plan's page.
+func pageOfPlan[data any](t *testing.T, plan string, flags ...string) *data {
 	t.Helper()
-	page := new(pageData)
-	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
+	page := new(data)
+	if err := json.Unmarshal(devmap(t, 0, append([]string{"report", plan, "--json"}, flags...)...), page); err != nil {
 		t.Fatal(err)
 	}
 	return page
@@ -194,7 +200,8 @@ func (page *pageData) check(t *testing.T, plan *devicemap.Plan) {
 	page.checkLanes(t)
 }
 
-// checkLanes: spans are in order and within the step, rectangles within their arenas.
+// checkLanes: spans are in order and within the step, rectangles within their arenas. Each band of a curve has
+// rectangles of its category.
 func (page *pageData) checkLanes(t *testing.T) {
 	t.Helper()
 	for i, lane := range page.Time.Lanes {
@@ -211,6 +218,12 @@ func (page *pageData) checkLanes(t *testing.T) {
 		return
 	}
 	for _, arena := range page.Arenas.Maps {
+		for _, band := range page.Memory[*page.GPUs[arena.Device].Memory].Bands {
+			shown := func(kind int) bool { return page.Arenas.Categories[kind] == band.Category }
+			if key := page.Categories[band.Category].Key; key != "idle" && !slices.ContainsFunc(arena.Rects.Kind, shown) {
+				t.Errorf("GPU %d: no rectangle has the category %s of a band", arena.Device, key)
+			}
+		}
 		for i := range arena.Rects.Address {
 			if rects := &arena.Rects; rects.Address[i] < 0 || rects.Bytes[i] <= 0 || rects.Address[i]+rects.Bytes[i] > arena.Size || rects.To[i] < rects.From[i] || rects.To[i] > page.Time.Makespan {
 				t.Fatalf("rectangle %d is at %d + %d of %d, from %d to %d", i, rects.Address[i], rects.Bytes[i], arena.Size, rects.From[i], rects.To[i])
@@ -242,7 +255,7 @@ func TestPageSize(t *testing.T) {
 			if info.Size() > most {
 				t.Errorf("%d bytes, more than %d", info.Size(), most)
 			}
-			page := pageOfPlan(t, plan)
+			page := pageOfPlan[pageData](t, plan)
 			if len(page.GPUs) != 64 || len(page.Time.Lanes) == 0 || len(page.Memory) == 0 {
 				t.Errorf("%d GPUs, %d lanes, %d curves", len(page.GPUs), len(page.Time.Lanes), len(page.Memory))
 			}
@@ -255,7 +268,7 @@ func TestPageChanges(t *testing.T) {
 	t.Parallel()
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	devmap(t, 0, "plan", "qwen2.5-3b", "--gpus", "4", "--gpu", "rtx-4090", "--mode", "train", "--batch", "4", "-o", plan)
-	page := pageOfPlan(t, plan)
+	page := pageOfPlan[pageData](t, plan)
 	if len(page.Why.Changes) < 3 || page.Why.Now == nil {
 		t.Fatalf("%d changes, and Accelerate's map %v", len(page.Why.Changes), page.Why.Now)
 	}
@@ -280,7 +293,7 @@ func TestPageOfGGUF(t *testing.T) {
 	tinyGGUF(t, dir)
 	plan := filepath.Join(dir, "plan.json")
 	devmap(t, 0, "plan", filepath.Join(dir, "tiny.gguf"), "--gpus", "2", "--gpu", "rtx-4090", "-o", plan)
-	page := pageOfPlan(t, plan)
+	page := pageOfPlan[pageData](t, plan)
 	planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 	page.check(t, planned)
 	if page.Time.Note == "" || len(page.Time.Lanes) > 0 || page.MemoryNote == "" {

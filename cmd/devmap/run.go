@@ -54,9 +54,9 @@ On GPUs a worker process does the work. If it fails or is killed, devmap writes
 a report, exits with status 1 and says whether the GPU memory was released.
 
 Several plans run one after another. With --cycles N they alternate: A B A B.
---certify runs 5 cycles or more and verifies that all GPU memory is released:
-after each unload, at the end of each cycle, and after the process ended. If
-another process changed the memory in use, the result is inconclusive.
+--certify runs 5 cycles or more and verifies that all GPU memory is released. It
+measures after each unload, at the end of each cycle, and after the process
+ended. If another process changed the memory in use, the result is inconclusive.
 
 Exit status 4: a verdict is fail, or the certificate is not a pass. 3: the GPUs
 do not have enough free memory.

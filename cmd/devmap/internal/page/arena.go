@@ -70,7 +70,7 @@ type turn struct {
 	begins bool
 }
 
-// turns are those of a device, by time.
+// turns are the turns of a device, by time.
 func (of *simulation) turns(number int) (all []turn) {
 	for _, life := range of.result.Devices[number].Lives {
 		if life.To > life.From {
@@ -90,8 +90,8 @@ func (of *simulation) alive(number int, time int64, there map[int32]bool) {
 	}
 }
 
-// memory is the live bytes of a device's arena over time, with the bytes that are idle, and what is
-// there at the peak.
+// memory returns a device's arena over time: the bytes of each category and the idle ones. live is what
+// is there at the peak.
 func (of *simulation) memory(number int) (samples []sample, peak int, live []holding) {
 	began, turns, arena := of.began(number), of.turns(number), of.Devices[number].Arena
 	var now sizes

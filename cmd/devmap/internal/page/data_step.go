@@ -37,7 +37,7 @@ type arenas struct {
 	Note  string   `json:"note,omitzero"`
 	Maps  []arena  `json:"maps"`
 	Kinds []string `json:"kinds"`
-	// Categories are those of the kinds.
+	// Categories has the category of each kind.
 	Categories []int `json:"categories"`
 }
 

@@ -34,8 +34,9 @@ type Source struct {
 	// Program and Result are of devmap's own engine.
 	Program *program.Program
 	Result  *simulate.Result
-	// Run is what a run measured. RunOn names what its steps ran on; empty: GPUs. Speed is its speed, a
-	// sentence. Watched is of a watched command; Readings are by GPU of it, nil if they are not known.
+	// Run is what a run measured. RunOn names what ran its steps in place of GPUs; empty: GPUs did. Speed is
+	// a sentence. Watched is the report of a watched command. Readings has its readings for each GPU, nil if
+	// they are not known.
 	Run      *report.Report
 	RunOn    string
 	Speed    string

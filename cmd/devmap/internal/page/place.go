@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// clock gives the moments of a device their times. A moment is within the pass of its units, and the
-// moments of a pass are evenly spread.
+// clock gives the moments of a device their times. A moment lies within the pass of its units. The moments of
+// a pass are evenly spread.
 type clock struct {
 	spans  map[passOf]steptime.Span
 	update steptime.Span
@@ -87,7 +87,7 @@ func whatOf(at string) string {
 	return ""
 }
 
-// passes are the moments' spans, in the order of time. The span of a moment in no pass has an End of 0.
+// passes are the moments' spans, in the order of time. A moment outside all passes has the zero span.
 func (of *clock) passes(moments []timeline.Moment) []steptime.Span {
 	whats, batches := make([]string, len(moments)), make([]int64, len(moments))
 	was, batch := "", int64(0)
@@ -125,8 +125,8 @@ func (of *clock) passes(moments []timeline.Moment) []steptime.Span {
 	return spans
 }
 
-// fillIn gives a span to the moments that are in none. An all-gather gets the next one, which uses its
-// result. Others get the one before, which they end.
+// fillIn gives a span to each moment without one. An all-gather gets the next span, which uses its result.
+// Any other moment gets the span before it, and the first ones get the next.
 func fillIn(spans []steptime.Span, moments []timeline.Moment) {
 	var next steptime.Span
 	for i := len(spans) - 1; i >= 0; i-- {
@@ -140,14 +140,14 @@ func fillIn(spans []steptime.Span, moments []timeline.Moment) {
 		if spans[i].End == 0 && i > 0 {
 			spans[i] = spans[i-1]
 		}
-		if spans[i].End == 0 { // the first ones
+		if spans[i].End == 0 { // none is before it
 			spans[i] = next
 		}
 	}
 }
 
-// times are the moments' times in nanoseconds; nil if fewer than a quarter of them are in a pass. rest is,
-// for the last moment of a pass with a pause after it, the end of the pass, and 0 for all others.
+// times returns the moments' times in nanoseconds; nil if fewer than a quarter of them are in a pass. If a
+// pause follows a pass, rest has the pass's end at its last moment. It is 0 at all other moments.
 func (of *clock) times(moments []timeline.Moment) (times, rest []int64) {
 	spans, inPass := of.passes(moments), 0
 	for i := range spans {
@@ -185,7 +185,7 @@ func (of *clock) times(moments []timeline.Moment) (times, rest []int64) {
 	return times, rest
 }
 
-// lastOnly reports moments of the last micro-batch alone: those before it are equal.
+// lastOnly reports that the moments are of the last micro-batch alone. Those before it have equal ones.
 func (of *clock) lastOnly(moments []timeline.Moment) bool {
 	return of.latest > 0 && !slices.ContainsFunc(moments, func(moment timeline.Moment) bool { return moment.Action != nil })
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // TestProved: the text has no bound that was not proved. It calls nothing infeasible without a
@@ -37,5 +38,17 @@ func TestProved(t *testing.T) {
 	}
 	if got := proved(0, "search", " for the units on GPUs", percent); !strings.HasPrefix(got, "no lower bound for the units on GPUs ") {
 		t.Error(got)
+	}
+}
+
+// TestAnswerUnfit: a plan that does not fit has no proof, since its bound is of plans that do not fit either.
+func TestAnswerUnfit(t *testing.T) {
+	t.Parallel()
+	for _, verdict := range []devicemap.Verdict{"fits", tight, doesNotFit} {
+		plan := &devicemap.Plan{Verdict: verdict, Devices: []devicemap.Prediction{{Verdict: verdict}}}
+		plan.Objective.Status, plan.Objective.LowerBound, plan.Objective.Bound = string(planner.Optimal), 1.5, "search"
+		if _, proof := Answer(plan); (proof == "") != (verdict == doesNotFit) {
+			t.Errorf("%s: %q", verdict, proof)
+		}
 	}
 }

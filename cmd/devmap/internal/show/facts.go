@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
-// Facts returns a plan's workload, strategy and degrees as the header says them: pairs of a name and a text.
-// graph may be nil; the lengths then have no check against the model.
+// Facts returns a plan's workload, strategy and degrees in the words of the header: pairs of a name and a
+// text. graph may be nil: the lengths are then not checked against the model.
 func Facts(plan *devicemap.Plan, graph *modelgraph.Graph) [][2]string {
 	if len(plan.Pipeline) > 0 {
 		return [][2]string{{"Runtime", plan.Workload.Runtime}}
