@@ -2,7 +2,6 @@ package hf
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -165,17 +164,6 @@ func optionalParts(entries [][]any) (parts map[string]*optionalPart, paths []str
 		}
 	}
 	return parts, paths
-}
-
-// prefixes are the parts of a name: "a", "a.b", "a.b.c".
-func prefixes(name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range len(name) + 1 {
-			if (i == len(name) || name[i] == '.') && !yield(name[:i]) {
-				return
-			}
-		}
-	}
 }
 
 // optionalPart is a part of names, with the conditions of the entries below it.

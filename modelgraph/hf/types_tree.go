@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -83,25 +81,6 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 		all = next
 	}
 	return all
-}
-
-// inJSON is a value in a config's form, cut after 60 bytes.
-func inJSON(v any) string {
-	text, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		return "the value"
-	}
-	return short(text)
-}
-
-// typeError is a config that the table of a release does not explain.
-type typeError struct {
-	File, Field, Text string
-}
-
-// Error implements error.
-func (err *typeError) Error() string {
-	return fmt.Sprintf("%s: %s: %s; %s", err.File, plainName(err.Field), err.Text, wayOut)
 }
 
 // maxTensors bounds a model, and the names that a table evaluates for it.
