@@ -30,8 +30,8 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		of.place = path
 		return tree.unexplained(of, class, "no build had a list")
 	}
-	if path := "layer_types"; of.otherEnd(path) {
-		of.place = path
+	if of.otherEnd(layerKinds) {
+		of.place = layerKinds
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
@@ -96,12 +96,9 @@ func (of *evaluation) otherEnd(path string) bool {
 	if whole, _ := rule.([]any); !ok || !ruled || len(said) == 0 || len(whole) == 4 && deepEqual(whole[1], []any{"null", "$" + path}) && whole[3] == "$"+path {
 		return false
 	}
-	without := *of.object
-	without.values = maps.Clone(of.object.values)
-	without.values[path] = nil
-	alone := &evaluation{object: &without}
-	made, _ := alone.eval(rule, nil).([]any)
-	return alone.err == nil && len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
+	v, _ := of.object.byRule(path, rule)
+	made, _ := v.([]any)
+	return len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
 }
 
 // conditions refuses texts and outcomes of conditions that no build had.
@@ -185,12 +182,7 @@ func (of *evaluation) asComputed(rule []any) bool {
 	if !strings.Contains(path, ".") {
 		return false
 	}
-	for _, other := range of.rules {
-		if reads(other, path) {
-			return false
-		}
-	}
-	return true
+	return !readsAny(slices.Collect(maps.Values(of.rules)), path)
 }
 
 // met reports that a condition has the outcome that all builds had, in all rounds of its loop if it

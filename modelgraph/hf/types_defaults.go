@@ -17,6 +17,15 @@ func (obj *typeObject) made(path string) (any, bool) {
 	return v, ok && obj.unchanged()
 }
 
+// byRule is the value that a rule gives a field which the file leaves out.
+func (obj *typeObject) byRule(path string, rule any) (v any, known bool) {
+	alone := &evaluation{object: obj.with(path, nil)}
+	if v = alone.eval(rule, nil); alone.err != nil {
+		return nil, false
+	}
+	return v, true
+}
+
 // unchanged reports fields that all are as by default, or as the class makes them.
 func (obj *typeObject) unchanged() bool {
 	for name, v := range obj.said {

@@ -23,9 +23,7 @@ func (class *typeClass) pinned(object *typeObject, path string) bool {
 	v, _ := object.get(path)
 	made, known := object.made(path)
 	if rule, ruled := class.Rules[path]; ruled {
-		alone := &evaluation{object: object.with(path, nil)}
-		made = alone.eval(rule, nil)
-		known = alone.err == nil
+		made, known = object.byRule(path, rule)
 	}
 	return want == nil && known && deepEqual(v, made)
 }

@@ -190,9 +190,6 @@ func (tree *typeTree) built(class *typeClass, said map[string]any) map[string]bo
 		return shown
 	}
 	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
-	if of.rules == nil {
-		of.rules = map[string]any{}
-	}
 	for _, entry := range class.numbered(of) {
 		pattern, _ := entry[1].(string)
 		for _, stars := range tree.numbers(class, of, pattern) {

@@ -107,9 +107,6 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	}
 	defer func() { tree.depth-- }()
 	of := &evaluation{object: object, rules: class.Rules, setInside: class.Sets, known: make(map[string]any)}
-	if of.rules == nil {
-		of.rules = map[string]any{}
-	}
 	unknown := computed(tree, class, of)
 	if err := cmp.Or(tree.allowed(class, of), unknown); err != nil {
 		return err
