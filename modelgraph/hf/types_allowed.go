@@ -30,8 +30,8 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		of.place = path
 		return tree.unexplained(of, class, "no build had a list")
 	}
-	if path := "layer_types"; of.otherEnd(path) {
-		of.place = path
+	if of.otherEnd(layerKinds) {
+		of.place = layerKinds
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
@@ -96,12 +96,9 @@ func (of *evaluation) otherEnd(path string) bool {
 	if whole, _ := rule.([]any); !ok || !ruled || len(said) == 0 || len(whole) == 4 && deepEqual(whole[1], []any{"null", "$" + path}) && whole[3] == "$"+path {
 		return false
 	}
-	without := *of.object
-	without.values = maps.Clone(of.object.values)
-	without.values[path] = nil
-	alone := &evaluation{object: &without}
-	made, _ := alone.eval(rule, nil).([]any)
-	return alone.err == nil && len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
+	v, _ := of.object.byRule(path, rule)
+	made, _ := v.([]any)
+	return len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
 }
 
 // conditions refuses texts and outcomes of conditions that no build had.
@@ -185,12 +182,7 @@ func (of *evaluation) asComputed(rule []any) bool {
 	if !strings.Contains(path, ".") {
 		return false
 	}
-	for _, other := range of.rules {
-		if reads(other, path) {
-			return false
-		}
-	}
-	return true
+	return !readsAny(slices.Collect(maps.Values(of.rules)), path)
 }
 
 // met reports that a condition has the outcome that all builds had, in all rounds of its loop if it
@@ -226,53 +218,4 @@ func allTexts(v, values any) bool {
 		}
 	}
 	return true
-}
-
-// standard reports that all fields that an expression reads have the values of the default config,
-// which every class was built with.
-func (of *evaluation) standard(e any) bool {
-	switch e := e.(type) {
-	case string:
-		path, isField := strings.CutPrefix(e, "$")
-		if _, ruled := of.rules[path]; ruled && isField {
-			return false
-		}
-		_, differs := of.object.differs(path)
-		return !isField || !differs
-	case []any:
-		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
-	}
-	return true
-}
-
-// zeroed reports an expression that reads a field which the file sets to 0 and which is null or
-// computed otherwise. A class may treat 0 as none.
-func (of *evaluation) zeroed(e any) bool {
-	switch e := e.(type) {
-	case string:
-		path, isField := strings.CutPrefix(e, "$")
-		rule, ruled := of.rules[path]
-		n, isNumber := number(of.object.saidOf(path))
-		if isField && isNumber && n == 0 && (ruled || of.object.byDefault(path) == nil) {
-			return true
-		}
-		return isField && ruled && (&evaluation{object: of.object}).zeroed(rule)
-	case []any:
-		return slices.ContainsFunc(e, of.zeroed)
-	}
-	return false
-}
-
-// openIndex reports a fixed index into a list whose elements are equal by default, but not in the
-// file. The real index may be another, or a loop's.
-func (of *evaluation) openIndex(xs []any) bool {
-	text, _ := xs[0].(string)
-	if _, fixed := xs[1].(float64); !fixed {
-		return false
-	}
-	path, _ := strings.CutPrefix(text, "$")
-	usual, _ := of.object.class.Fields[path].([]any)
-	said, _ := of.object.said[path].([]any)
-	several := func(xs []any) bool { return len(slices.CompactFunc(slices.Clone(xs), equal)) > 1 }
-	return len(usual) > 1 && !several(usual) && several(said)
 }

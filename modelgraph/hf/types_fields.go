@@ -23,9 +23,7 @@ func (class *typeClass) pinned(object *typeObject, path string) bool {
 	v, _ := object.get(path)
 	made, known := object.made(path)
 	if rule, ruled := class.Rules[path]; ruled {
-		alone := &evaluation{object: object.with(path, nil)}
-		made = alone.eval(rule, nil)
-		known = alone.err == nil
+		made, known = object.byRule(path, rule)
 	}
 	return want == nil && known && deepEqual(v, made)
 }
@@ -153,4 +151,31 @@ func either(tree *typeTree, class *typeClass, of *evaluation, module string, key
 	maps.Copy(tree.ties, first.ties)
 	maps.Copy(tree.units, first.units)
 	return nil
+}
+
+// pinnedClass reads the line of an object's model class. If a class has several lines for values of
+// its config, the line with the most pins of the object counts.
+func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
+	met := false
+	for _, as := range []func(*typeClass, string) bool{
+		func(read *typeClass, path string) bool { return object.pinned(path, read.Pins[path]) },
+		func(read *typeClass, path string) bool { return read.pinned(object, path) }, // as saved
+	} {
+		for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
+			if read.Config != object.class.Config {
+				continue
+			}
+			all := true
+			for path := range read.Pins {
+				all = all && as(read, path)
+			}
+			if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
+				found, met = read, all
+			}
+		}
+		if met {
+			break
+		}
+	}
+	return found
 }

@@ -142,8 +142,6 @@ func (line *typeOperations) allows(root *typeObject) bool {
 	return line.sees(layerKinds) || line.oneKind(root)
 }
 
-const layerKinds = "layer_types"
-
 // sees reports that operations depend on a field, or that its texts are known.
 func (line *typeOperations) sees(field string) bool {
 	for path := range line.Texts {

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,4 +81,15 @@ func unmarked(pattern string) string {
 		parts[i], _, _ = strings.Cut(parts[i], "@")
 	}
 	return strings.Join(parts, ".")
+}
+
+// prefixes are the parts of a name: "a", "a.b", "a.b.c".
+func prefixes(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(name) + 1 {
+			if (i == len(name) || name[i] == '.') && !yield(name[:i]) {
+				return
+			}
+		}
+	}
 }

@@ -139,33 +139,6 @@ func (in *release) class(name, config string) (found *typeClass) {
 	return found
 }
 
-// pinnedClass reads the line of an object's model class. If a class has several lines for values of
-// its config, the line with the most pins of the object counts.
-func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
-	met := false
-	for _, as := range []func(*typeClass, string) bool{
-		func(read *typeClass, path string) bool { return object.pinned(path, read.Pins[path]) },
-		func(read *typeClass, path string) bool { return read.pinned(object, path) }, // as saved
-	} {
-		for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
-			if read.Config != object.class.Config {
-				continue
-			}
-			all := true
-			for path := range read.Pins {
-				all = all && as(read, path)
-			}
-			if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
-				found, met = read, all
-			}
-		}
-		if met {
-			break
-		}
-	}
-	return found
-}
-
 // lines reads the lines that begin so.
 func lines[kind any](in *release, head string) iter.Seq[*kind] {
 	return func(yield func(*kind) bool) {

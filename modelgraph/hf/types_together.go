@@ -2,7 +2,6 @@ package hf
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -167,17 +166,6 @@ func optionalParts(entries [][]any) (parts map[string]*optionalPart, paths []str
 	return parts, paths
 }
 
-// prefixes are the parts of a name: "a", "a.b", "a.b.c".
-func prefixes(name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range len(name) + 1 {
-			if (i == len(name) || name[i] == '.') && !yield(name[:i]) {
-				return
-			}
-		}
-	}
-}
-
 // optionalPart is a part of names, with the conditions of the entries below it.
 type optionalPart struct {
 	always    bool
@@ -202,9 +190,6 @@ func (tree *typeTree) built(class *typeClass, said map[string]any) map[string]bo
 		return shown
 	}
 	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
-	if of.rules == nil {
-		of.rules = map[string]any{}
-	}
 	for _, entry := range class.numbered(of) {
 		pattern, _ := entry[1].(string)
 		for _, stars := range tree.numbers(class, of, pattern) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -85,25 +83,6 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 	return all
 }
 
-// inJSON is a value in a config's form, cut after 60 bytes.
-func inJSON(v any) string {
-	text, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		return "the value"
-	}
-	return short(text)
-}
-
-// typeError is a config that the table of a release does not explain.
-type typeError struct {
-	File, Field, Text string
-}
-
-// Error implements error.
-func (err *typeError) Error() string {
-	return fmt.Sprintf("%s: %s: %s; %s", err.File, plainName(err.Field), err.Text, wayOut)
-}
-
 // maxTensors bounds a model, and the names that a table evaluates for it.
 const maxTensors = 1_000_000
 
@@ -128,9 +107,6 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	}
 	defer func() { tree.depth-- }()
 	of := &evaluation{object: object, rules: class.Rules, setInside: class.Sets, known: make(map[string]any)}
-	if of.rules == nil {
-		of.rules = map[string]any{}
-	}
 	unknown := computed(tree, class, of)
 	if err := cmp.Or(tree.allowed(class, of), unknown); err != nil {
 		return err

@@ -55,6 +55,13 @@ func (edited document) set(path string, value any) {
 	}
 }
 
+// with changes fields of the plan's workload.
+func (edited document) with(fields map[string]any) {
+	for name, value := range fields {
+		edited.set("workload/"+name, value)
+	}
+}
+
 type edit struct {
 	path  string
 	value any
@@ -132,11 +139,7 @@ func TestShardDegreeFault(t *testing.T) {
 		made := documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0}))
 		delete(made, "stages")
 		delete(made, "device_map")
-		workload, ok := made["workload"].(map[string]any)
-		if !ok {
-			t.Fatal("no workload")
-		}
-		workload["strategy"], workload["runtime"], workload["shard_degree"] = "fsdp", "torch", 2
+		made.with(map[string]any{"strategy": "fsdp", "runtime": "torch", "shard_degree": 2})
 		return made
 	}, []edit{
 		{"workload/shard_degree", 3, `workload.shard_degree: 3 does not divide the plan's 2 GPUs`},
@@ -149,11 +152,7 @@ func TestShardDegreeFault(t *testing.T) {
 func TestStagesOfPlanV(t *testing.T) {
 	refuses(t, func() document {
 		made := documentOf(t, planOf(t, devicemap.Map{0, 1, 1, 1, 1, 0, 0}))
-		workload, ok := made["workload"].(map[string]any)
-		if !ok {
-			t.Fatal("no workload")
-		}
-		workload["strategy"], workload["runtime"], workload["schedule"] = "pipeline", "torch", "zbv"
+		made.with(map[string]any{"strategy": "pipeline", "runtime": "torch", "schedule": "zbv"})
 		return made
 	}, []edit{
 		{"stages/1/device", 0, `stages[1].device: device 0 is that of stage 0 too`},
@@ -164,11 +163,7 @@ func TestStagesOfPlanV(t *testing.T) {
 func TestOrderOfPlan(t *testing.T) {
 	refuses(t, func() document {
 		made := documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 1}))
-		workload, ok := made["workload"].(map[string]any)
-		if !ok {
-			t.Fatal("no workload")
-		}
-		workload["strategy"], workload["runtime"], workload["batch"], workload["micro_batches"], workload["schedule"] = "pipeline", "devmap", 2, 2, "order:FFBB/FB*2"
+		made.with(map[string]any{"strategy": "pipeline", "runtime": "devmap", "batch": 2, "micro_batches": 2, "schedule": "order:FFBB/FB*2"})
 		return made
 	}, []edit{
 		{"workload/schedule", "order:FB*2", `workload.schedule: the order has rows of 1 GPUs, and the pipeline has 2`},
