@@ -109,6 +109,20 @@ class Sizes(unittest.TestCase):
         device = devmap.measure(step).devices[0]
         self.assertEqual(device.peak, 64 * MIB)
 
+    def test_a_storage_that_grows(self):
+        """The old memory is there until the new one has its data (Resize.cpp). An empty storage has none."""
+
+        def of_storage(count):
+            torch.empty(count, device="cuda").untyped_storage().resize_(64 * MIB)
+
+        def of_tensor(count):
+            torch.empty(count, device="cuda").resize_(16 * MIB)
+
+        for count, peak in ((4 * MIB, 16 + 64), (0, 64)):
+            for step in (of_storage, of_tensor):
+                device = devmap.measure(step, count).devices[0]
+                self.assertEqual((device.peak, device.end), (peak * MIB, 0))
+
     def test_fsdp(self):
         """Four GPUs share 8 layers of 4 MiB. A rank has its parts, with gradients, and two whole layers at most."""
         from torch import distributed

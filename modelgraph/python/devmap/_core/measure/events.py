@@ -24,6 +24,7 @@ from .machine import IDLE, Machine
 from .places import Place, Places, line_of
 from .values import UNANSWERED, Values, known, sized
 
+_UNSEEN = (None, 0, 0)  # of a storage that is not followed
 _SMALL = 64  # a tensor of the CPU with at most so many elements is real, a larger one has no data if it is made here
 _MADE = frozenset("empty empty_strided zeros ones full rand randn normal empty_like zeros_like ones_like full_like rand_like randn_like".split())
 WORKSPACE = "cuBLAS workspace"
@@ -111,12 +112,11 @@ class Ledger(TorchDispatchMode):
         self.log: list[list[int]] = []
         self.births: list[Place] = []
         self.sizes: list[int] = []
-        self.refs: dict[int, tuple[Any, int]] = {}
+        self.refs: dict[int, tuple[Any, int, int]] = {}  # by a storage's address: it, the birth of its memory (0: it has none) and its GPU
         self.spaces: set[tuple[str, bool, int]] = set()
         self.doubts: dict[str, tuple[float, int]] = {}  # by what is said, the most that it may reach, and the GPU
         self.now, self.most = [0] * machine.count, [0] * machine.count
         self.alive: dict[int, tuple[int, int]] = {}
-        self.emptied: dict[int, int] = {}  # the GPU of a storage that was resized
         self.operations: Counter = Counter()
         self.homes: dict[int, Any] = {}  # by the sequence number of autograd's node
         self.last = torch.device("cuda", 0)
@@ -172,44 +172,38 @@ class Ledger(TorchDispatchMode):
 
     def track(self, tensor: Any, operation: str, least: int = 0) -> None:
         """Logs the storage of a tensor, which has at least least bytes, and its end."""
-        storage = tensor.untyped_storage()
-        key, size = storage._cdata, max(storage.nbytes(), least)
-        if key in self.refs or size == 0:
-            return
-        number = self.born(size, tensor.device.index or 0, self.places.here(operation))
+        storage, device = tensor.untyped_storage(), tensor.device.index or 0
+        _, number, _ = self.refs.get(storage._cdata, _UNSEEN)
+        if not number or number in self.alive and storage.nbytes() > self.sizes[number - 1]:  # Tensor.resize_ made it larger
+            self.follow(storage, max(storage.nbytes(), least), device, operation)
 
-        self.follow(storage, number)
-
-    def follow(self, storage: Any, number: int) -> None:
-        """Logs the end of a storage, which is the birth of that number."""
+    def follow(self, storage: Any, size: int, device: int, operation: str) -> None:
+        """Logs the birth of a storage's memory, if it has any, then the end of what it had, and its own end once it is gone."""
         key = storage._cdata
+        number = self.born(size, device, self.places.here(operation)) if size else 0
+        _, before, _ = self.refs.get(key, _UNSEEN)
 
         def gone(_: Any, self: Ledger = self, key: int = key, number: int = number) -> None:
-            if self.refs.get(key, (None, None))[1] == number:
+            if self.refs.get(key, _UNSEEN)[1] == number:
                 del self.refs[key]
-                self.emptied.pop(key, None)
             if number in self.alive:
                 self.die(number)
 
-        self.refs[key] = weakref.ref(storage, gone), number
+        self.refs[key] = weakref.ref(storage, gone), number, device
+        if before in self.alive:
+            self.die(before)
 
     def resized(self, storage: Any, size: int) -> Any:
         """UntypedStorage.resize_, with which FSDP frees gathered parameters and allocates them again."""
-        key, before = storage._cdata, storage.nbytes()
+        before = storage.nbytes()
         made = torch._C.StorageBase.resize_(storage, size)
-        number = self.refs.get(key, (None, 0))[1]
-        if not number or size == before:
-            return made
-        if number in self.alive:
-            self.emptied[key] = self.alive[number][0]
-            self.die(number)
-        if size:
-            self.follow(storage, self.born(size, self.emptied[key], self.places.here("resize_")))
+        if size != before and storage._cdata in self.refs:
+            self.follow(storage, size, self.refs[storage._cdata][2], "resize_")
         return made
 
     def made_by(self, tensor: Any) -> str:
         """The operation that made a tensor's storage."""
-        number = self.refs.get(tensor.untyped_storage()._cdata, (None, 0))[1]
+        _, number, _ = self.refs.get(tensor.untyped_storage()._cdata, _UNSEEN)
         return self.births[number - 1].operation if number else ""
 
     # Operations.
