@@ -71,7 +71,6 @@ func TestFaults(t *testing.T) {
 		{"deepseek_v3", fields{"q_lora_rank": 0}, "q_lora_rank"},
 		{"deepseek_v3", fields{"qk_rope_head_dim": 0}, "qk_rope_head_dim"},
 		{"deepseek_v3", fields{"n_shared_experts": 1 << 40}, "n_shared_experts"},
-		{"eurobert", fields{"mlp_bias": true}, "mlp_bias"},
 		{"internvl_vision", fields{"norm_type": strings.Repeat("x", 100_000)}, "norm_type"},
 		{"nemotron-nas", nil, "block_configs"},
 		{"nemotron-nas", oneBlock(fields{"n_heads_in_group": 0}, fields{"no_op": true}), "block_configs[0].attention.n_heads_in_group"},

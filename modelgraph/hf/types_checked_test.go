@@ -37,7 +37,13 @@ func TestCheckedTensors(t *testing.T) {
 	// The backbone has its config's num_channels if the file has no backbone_config.
 	const detr = `{"model_type":"conditional_detr","architectures":["ConditionalDetrForObjectDetection"],"num_channels":1}`
 	const given = `{"model_type":"conditional_detr","architectures":["ConditionalDetrForObjectDetection"],"backbone_config":{"model_type":"timm_backbone","backbone":"resnet50","out_indices":[1,2,3,4]}}`
+	// The readers of these have no defaults: the table has them.
+	const sw3, shield = `{"model_type":"gpt-sw3","architectures":["GPT2LMHeadModel"]}`, `{"model_type":"shieldgemma2","architectures":["Gemma3ForConditionalGeneration"]}`
+	const eurobert = `{"model_type":"eurobert","architectures":["EuroBertForMaskedLM"],"mlp_bias":true}`
 	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
+		{sw3, "5.24", "transformer.wte.weight", "", "F32", "[50257 768]"},
+		{shield, "5.24", "model.vision_tower.embeddings.patch_embedding.weight", "", "F32", "[768 3 16 16]"},
+		{eurobert, "5.24", "lm_head.bias", "", "F32", "[128256]"},
 		{deepseek, "5.24", "model.layers.0.mlp.gate.weight", "", "F32", "[64 4096]"},
 		{deepseek, "5.23", "model.layers.0.mlp.gate.weight", "", "BF16", "[64 4096]"},
 		{noShared, "5.24", "model.layers.0.mlp.shared_experts.down_proj.bias", "", "BF16", "[4096]"},

@@ -12,13 +12,15 @@ import (
 // notKnown is in the error of a reader that does not know a field's effect.
 const notKnown = "not known here"
 
-// explains reports a config without a reader, by its type or class, which the table may read.
+// explains reports a config that the table may read: its type or class has no reader, or the
+// reader lacks a field's effect or default.
 func (in *release) explains(cfg *config, err error) bool {
 	var syn *modelgraph.SyntaxError
+	var field *unknownFieldError
 	switch {
 	case errors.As(err, new(*unknownFamilyError)):
 		return in.configOf(cfg.name("model_type")) != ""
-	case errors.As(err, &syn) && strings.Contains(syn.Msg, notKnown):
+	case errors.As(err, &field) && field.Value == "", errors.As(err, &syn) && strings.Contains(syn.Msg, notKnown):
 		_, _, fault := in.treeOf(cfg)
 		return fault == nil
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":

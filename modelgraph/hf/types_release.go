@@ -72,6 +72,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	in := cfg.release()
 	switch {
 	case in.explains(cfg, fault):
+		cfg.shared.fault = nil // it is the reader's
 	case unknown(fault) == "":
 		return reader, fault
 	default:
