@@ -40,7 +40,10 @@ func TestCheckedTensors(t *testing.T) {
 	// The readers of these have no defaults: the table has them.
 	const sw3, shield = `{"model_type":"gpt-sw3","architectures":["GPT2LMHeadModel"]}`, `{"model_type":"shieldgemma2","architectures":["Gemma3ForConditionalGeneration"]}`
 	const eurobert = `{"model_type":"eurobert","architectures":["EuroBertForMaskedLM"],"mlp_bias":true}`
+	// An Auto class gives a class of the text model the config inside.
+	const text = `{"model_type":"qwen3_5","architectures":["Qwen3_5ForCausalLM"],"text_config":{"model_type":"qwen3_5_text","num_hidden_layers":2,"vocab_size":1000}}`
 	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
+		{text, "5.24", "model.embed_tokens.weight", "model.layers.2.mlp.up_proj.weight", "F32", "[1000 4096]"},
 		{sw3, "5.24", "transformer.wte.weight", "", "F32", "[50257 768]"},
 		{shield, "5.24", "model.vision_tower.embeddings.patch_embedding.weight", "", "F32", "[768 3 16 16]"},
 		{eurobert, "5.24", "lm_head.bias", "", "F32", "[128256]"},

@@ -24,9 +24,7 @@ func (in *release) explains(cfg *config, err error) bool {
 		_, _, fault := in.treeOf(cfg)
 		return fault == nil
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
-		config := in.configOf(cfg.name("model_type"))
-		class := in.class(cfg.strs("architectures")[0], config)
-		return class != nil && class.Config == config
+		return in.named(cfg.name("model_type"), cfg.strs("architectures")[0]) != nil
 	}
 	return false
 }
@@ -84,6 +82,18 @@ func (in *release) note(cfg *config, kind string, outermost, operates bool) stri
 	return fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; %s", clipName(kind), in.name, whole, rest)
 }
 
+// named is the class of a type that architectures names. Auto classes give a class of the text model
+// the config inside (auto_factory.py, from_config). Nil if the table lacks it.
+func (in *release) named(kind, name string) *typeClass {
+	config := in.configOf(kind)
+	if outer := line[typeConfig](in, "config", config); outer != nil && in.makes(kind, name) {
+		if class := in.class(name, config); class != nil && (class.Config == config || class.Config == outer.Inner["text_config"].Config) {
+			return class
+		}
+	}
+	return nil
+}
+
 // treeOf are the tensors of a config by the table of a release.
 func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	return in.treeAs(cfg, cfg.strs("architectures"))
@@ -103,9 +113,14 @@ func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, e
 		return nil, nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
 	}
 	from := &objects{file: cfg.file, in: in}
-	root := from.read("", class.Config, plainMembers(cfg), nil)
+	root := from.read("", in.configOf(cfg.name("model_type")), plainMembers(cfg), nil)
 	if from.err != nil {
 		return nil, class, from.err
+	}
+	if text := root.inner["text_config"]; class.Config != root.class.Config {
+		if root = text; text == nil || text.class.Config != class.Config {
+			return nil, class, &typeError{cfg.file, "text_config", fmt.Sprintf("it is not of a %s", class.Class)}
+		}
 	}
 	if pinned := in.pinnedClass(class.Class, root); pinned != nil {
 		class = pinned
@@ -145,8 +160,8 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 		return nil, &typeError{tree.file, "model_type", unknownType(kind) + fmt.Sprintf(", and Transformers %s has no such type", in.name)}
 	}
 	if len(names) > 0 {
-		class := in.class(names[0], in.configOf(kind))
-		if class == nil || class.Config != in.configOf(kind) {
+		class := in.named(kind, names[0])
+		if class == nil {
 			return nil, &typeError{tree.file, "architectures[0]", fmt.Sprintf("%q with model_type %q is not in the table of Transformers %s", clipName(names[0]), clipName(kind), in.name)}
 		}
 		return class, nil

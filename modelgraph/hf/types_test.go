@@ -198,16 +198,17 @@ func TestTypes(t *testing.T) {
 // TestTypesRefused has configs that no build explains: the error names the field.
 func TestTypesRefused(t *testing.T) {
 	for config, field := range map[string]string{
-		`{"model_type":"gemma4","text_config":{"num_hidden_layers":1000000000}}`:            "text_config.num_hidden_layers",
-		`{"model_type":"mpnet","num_hidden_layers":"x"}`:                                    "num_hidden_layers",
-		`{"model_type":"mpnet","num_hidden_layers":900000}`:                                 "num_hidden_layers",
-		`{"model_type":"dinov3_vit","hidden_size":[1,[2,{}]]}`:                              "hidden_size",
-		`{"model_type":"segformer","depths":[1e9,1e9,1e9,1e9]}`:                             "depths",
-		`{"model_type":"gemma4","text_config":7}`:                                           "text_config",
-		`{"model_type":"gemma4","text_config":{"model_type":"nosuch"}}`:                     "text_config.model_type",
-		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
-		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
-		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+		`{"model_type":"gemma4","text_config":{"num_hidden_layers":1000000000}}`:                               "text_config.num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":"x"}`:                                                       "num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":900000}`:                                                    "num_hidden_layers",
+		`{"model_type":"dinov3_vit","hidden_size":[1,[2,{}]]}`:                                                 "hidden_size",
+		`{"model_type":"segformer","depths":[1e9,1e9,1e9,1e9]}`:                                                "depths",
+		`{"model_type":"gemma4","text_config":7}`:                                                              "text_config",
+		`{"model_type":"gemma4","text_config":{"model_type":"nosuch"}}`:                                        "text_config.model_type",
+		`{"model_type":"qwen3_5","architectures":["Qwen3_5ForCausalLM"],"text_config":{"model_type":"llama"}}`: "text_config.model_type",
+		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                                              "architectures[0]",
+		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                                    "per_layer_config",
+		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`:                    "text_config.layer_types",
 		`{"model_type":"gemma4_text","num_hidden_layers":2,"layer_types":["sliding_attention","full_attention"],"attention_k_eq_v":true,"num_global_key_value_heads":2,"per_layer_config":{"1":{"head_dim":512}}}`: "per_layer_config",
 		// Arguments of timm make other models.
 		`{"model_type":"timm_wrapper","num_classes":2,"model_args":{"in_chans":1}}`:    "model_args",
