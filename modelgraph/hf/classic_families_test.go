@@ -139,6 +139,12 @@ func TestClassicFlow(t *testing.T) {
 			[]string{"transformer.h.0.input_layernorm", "transformer.h.0.input_layernorm"},
 			modelgraph.Stream{},
 		},
+		{ // a layer whose number the heads divide is not the first
+			`{"model_type": "bloom", "n_layer": 24, "n_head": 16}`, "transformer.h.16.self_attention",
+			modelgraph.Attention{Dim: 64, Heads: 16, KVHeads: 16, HeadDim: 4, Fused: true, Eager: true, ScoreBias: "alibi", ExtraScores: 2},
+			[]string{"transformer.h.16.input_layernorm", "transformer.h.15.mlp"},
+			modelgraph.Stream{},
+		},
 		{
 			`{"model_type": "opt", "word_embed_proj_dim": 512}`, "model.decoder.project_out",
 			modelgraph.Linear{In: 768, Out: 512},
