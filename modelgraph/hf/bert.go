@@ -30,7 +30,6 @@ type bert struct {
 	tied      bool
 	epsilon   float64
 	padding   int64
-	lateRows  bool // the table of positions follows the norm (XLM-RoBERTa)
 }
 
 func readBERT(cfg *config) *bert {

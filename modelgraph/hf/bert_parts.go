@@ -14,18 +14,10 @@ func (model *bert) embeddings(modules *builder, name string) {
 		}
 		types := dot(name, "token_type_embeddings") // added before the positions
 		positions := dot(name, "position_embeddings")
-		places := func() {
-			addRows(modules, positions, modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}, types)
-		}
-		if !model.lateRows {
-			places()
-		}
+		addRows(modules, positions, modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}, types)
 		addRows(modules, types, modelgraph.Embedding{Vocab: model.types, Dim: model.hidden, Index: modelgraph.TypeIndex}, name)
 		modules.hidden = addLayerNorm(modules, dot(name, "LayerNorm"), model.hidden, positions)
 		modules.persists(model.mlp.Dropout)
-		if model.lateRows {
-			places()
-		}
 	})
 }
 

@@ -40,21 +40,6 @@ func (modules *builder) persists(drops bool) {
 	}
 }
 
-// replaces marks the last added linear layer: its result replaces the norm's in that variable.
-func (modules *builder) replaces() {
-	last := len(modules.layers) - 1
-	for i := range modules.layers {
-		if norm, ok := modules.layers[i].Op.(modelgraph.Norm); ok {
-			norm.Persists = false
-			modules.layers[i].Op = norm
-		}
-	}
-	if op, ok := modules.layers[last].Op.(modelgraph.Linear); ok {
-		op.Persists = true
-		modules.layers[last].Op = op
-	}
-}
-
 // addTable adds an embedding table [rows, dim] whose rows are added to input, and returns its name.
 // The first table of a model has no input.
 func addTable(modules *builder, name string, rows, dim int64, input string) string {

@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 
 func (r *nameRecord) check(t *testing.T, config json.RawMessage) {
 	t.Helper()
-	g, _, c, err := fromConfig("config.json", config)
+	g, c, err := beforeFiles(config)
 	if err != nil {
 		t.Fatal(err)
 	}

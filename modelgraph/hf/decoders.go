@@ -79,7 +79,6 @@ var decoderFamilies = []struct {
 	{model: "ministral3", read: ministral3},
 	{model: "mistral", read: mistral, runs: true},
 	{model: "mixtral", read: mixtral, unread: []string{"router_jitter_noise"}},
-	{model: "mpt", read: mpt, positions: "max_seq_len", also: []string{"MPTForCausalLM"}, unread: []string{"init_config", "tokenizer_name", "verbose", "expansion_ratio", "no_bias", "norm_type", "embedding_fraction"}},
 	{model: "nemotron", read: nemotron},
 	{model: "nemotron_h", read: nemotronH, unread: []string{"num_hidden_layers", "num_query_groups", "time_step_rank", "partial_rotary_factor", "mtp_hybrid_override_pattern"}},
 	{model: "olmo", read: olmo},

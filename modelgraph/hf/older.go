@@ -182,44 +182,6 @@ func gptBigCode(cfg *config) *decoder {
 	return model.done()
 }
 
-// mpt: LayerNorms without bias, ALiBi, a feed-forward of four times the width; expansion_ratio is
-// ignored (modeling_mpt.py). The first repositories' code has another class, which reads more
-// fields: they must have values that change nothing.
-func mpt(cfg *config) *decoder {
-	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})
-	model.norm, model.normBias, model.mlp.bias = modelgraph.LayerNorm, false, false
-	model.mlp.up, model.mlp.down, model.mlp.activation = "up_proj", "down_proj", "gelu"
-	model.form = blockForm{attnNorm: "norm_1", attn: "attn", ffnNorm: "norm_2", ffn: "ffn", order: []string{"norm_1", "attn", "norm_2", "ffn"}}
-	model.names = decoderNames{base: "transformer", embed: "wte", layers: "blocks", norm: "norm_f"}
-	model.attn.names = attentionNames{fused: "Wqkv", out: "out_proj"}
-	model.attn.eager, model.attn.scoreBias, model.attn.unturned, model.attn.extraScores = true, "alibi", true, 1
-	if names := cfg.strs("architectures"); len(names) > 0 && names[0] == "MPTForCausalLM" {
-		mosaic(cfg)
-	}
-	return model.done()
-}
-
-// mosaic refuses values that make other modules in the first repositories (llm-foundry: MPTConfig).
-func mosaic(cfg *config) {
-	attn := cfg.sub("attn_config")
-	switch {
-	case cfg.pos(4, "expansion_ratio") != 4:
-		cfg.fail("expansion_ratio", "a feed-forward that is not four times as wide is not known here")
-	case !cfg.bool(true, "no_bias"):
-		cfg.fail("no_bias", "matrices with a bias are not known here")
-	case cfg.str("low_precision_layernorm", "norm_type") != "low_precision_layernorm":
-		cfg.fail("norm_type", "%q is not low_precision_layernorm", clipName(cfg.str("", "norm_type")))
-	case !attn.bool(true, "alibi") && cfg.bool(true, "learned_pos_emb"):
-		attn.fail("alibi", "it is off, so there is a table of positions, which is not known here")
-	case attn.str("multihead_attention", "attn_type") != "multihead_attention":
-		attn.fail("attn_type", "%q is not multihead_attention", clipName(attn.str("", "attn_type")))
-	case attn.flag("qk_ln"):
-		attn.fail("qk_ln", "norms on q and k are not known here")
-	case !cfg.bool(true, "tie_word_embeddings"):
-		cfg.fail("tie_word_embeddings", "a head of its own is not known here")
-	}
-}
-
 // dbrx: LayerNorms without bias, experts whose matrices are stacked by rows (modeling_dbrx.py).
 func dbrx(cfg *config) *decoder {
 	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})

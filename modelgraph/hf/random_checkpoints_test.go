@@ -3,6 +3,7 @@ package hf
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -54,14 +55,23 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+// beforeFiles is the graph that a folder's files are joined with.
+func beforeFiles(text []byte, release ...string) (*modelgraph.Graph, *config, error) {
+	graph, f, cfg, err := fromConfig("config.json", text, release...)
+	switch {
+	case cfg != nil && errors.As(err, new(*unknownFamilyError)):
+		graph, err = byRelease(graph, cfg, err, "m", "config.json")
+	case err == nil && families[cfg.name("model_type")] != f:
+		err = errors.New("read as another type")
+	}
+	return graph, cfg, err
+}
+
 // read joins the config with the files' headers, and counts the tensors left over.
 func (c *randomCheckpoint) read() (*modelgraph.Graph, int, error) {
-	graph, f, cfg, err := fromConfig("config.json", c.Config, "5.17")
+	graph, cfg, err := beforeFiles(c.Config, "5.17")
 	if err != nil {
 		return nil, 0, err
-	}
-	if families[cfg.name("model_type")] != f {
-		return nil, 0, fmt.Errorf("read as another type")
 	}
 	checkpoint := &safetensors.Checkpoint{Dir: "folder", Files: []string{"model.safetensors"}}
 	for _, line := range c.Stored {

@@ -49,16 +49,22 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
 	}
-	if strings.HasSuffix(class, "ForMultipleChoice") { // modeling_bert.py: input_ids.view(-1, input_ids.size(-1))
-		graph.Warnings = append(graph.Warnings, class+" reads each choice as a sequence: a question with four choices is four of --batch")
-	}
-	graph.Warnings = append(append(graph.Warnings, cfg.shared.drifts...), f.misspelt(cfg)...)
+	graph.Warnings = slices.Concat(graph.Warnings, choices(class), cfg.shared.drifts, f.misspelt(cfg))
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if storedMethod(cfg) != "" {
 		warnStored(graph, cfg, "")
 	}
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
+}
+
+// choices says what a sequence is for a class of choices (modeling_bert.py: input_ids.view(-1,
+// input_ids.size(-1))).
+func choices(class string) []string {
+	if !strings.HasSuffix(class, "ForMultipleChoice") {
+		return nil
+	}
+	return []string{class + " reads each choice as a sequence: a question with four choices is four of --batch"}
 }
 
 // unsaid are values that running the model needs and the config lacks.

@@ -31,7 +31,7 @@ func init() {
 // longformer is modeling_longformer.py: a RoBERTa whose tokens see their neighbours, and a few
 // global tokens with separate projections.
 func longformer(modules *builder, cfg *config, class string) {
-	model := &narrow{bert: readBERT(cfg), width: cfg.pos(0, "hidden_size")}
+	model := readBERT(cfg)
 	modules.epsilon = model.epsilon
 	path, class := "longformer", class[len("Longformer"):]
 	if class == "Model" {
@@ -59,12 +59,26 @@ func longformer(modules *builder, cfg *config, class string) {
 	}
 	switch class {
 	case "ForMaskedLM":
-		model.lmHead(modules, "longformer", false)
+		model.lmHead(modules)
 	case "ForSequenceClassification":
 		dense := model.pooledLinear(modules, "classifier.dense", "tanh")
 		addClassHead(modules, "classifier.out_proj", model.hidden, cfg.labels(), true, dense)
 	default:
 		model.taskHead(modules, cfg, class, pooled)
+	}
+}
+
+// lmHead is LongformerLMHead, which has its bias twice.
+func (model *bert) lmHead(modules *builder) {
+	const name = "lm_head"
+	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
+	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "gelu"}
+	dense := modules.add(dot(name, "dense"), op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
+	normed := addLayerNorm(modules, dot(name, "layer_norm"), model.hidden, dense)
+	addClassHead(modules, dot(name, "decoder"), model.hidden, model.vocab, false, normed)
+	if model.tied {
+		modules.tie("longformer.embeddings.word_embeddings.weight", dot(name, "decoder.weight"))
+		modules.tie(dot(name, "bias"), dot(name, "decoder.bias"))
 	}
 }
 
@@ -88,7 +102,7 @@ func longformerWindows(cfg *config, layers int64) []int64 {
 
 // longformerBlock is LongformerLayer. It materializes the scores of a window and the token itself
 // (LongformerSelfAttention._sliding_chunks_query_key_matmul).
-func (model *narrow) longformerBlock(modules *builder, name string, window int64) {
+func (model *bert) longformerBlock(modules *builder, name string, window int64) {
 	hidden, attention := model.hidden, dot(name, "attention")
 	op := model.attention
 	op.Eager, op.Packed, op.Window, op.ScoreBias = true, true, window+1, "global"
@@ -102,7 +116,7 @@ func (model *narrow) longformerBlock(modules *builder, name string, window int64
 
 // bigBird is modeling_big_bird.py: a BERT whose tokens see blocks of tokens.
 func bigBird(modules *builder, cfg *config, class string) {
-	model := &narrow{bert: readBERT(cfg), width: cfg.pos(0, "hidden_size")}
+	model := readBERT(cfg)
 	modules.epsilon = model.epsilon
 	path, class := "bert", class[len("BigBird"):]
 	if class == "Model" {
@@ -112,7 +126,7 @@ func bigBird(modules *builder, cfg *config, class string) {
 	if sparse != "block_sparse" && sparse != "original_full" {
 		cfg.fail("attention_type", "%q is not block_sparse or original_full", sparse)
 	}
-	model.tables(modules, dot(path, "embeddings"), true)
+	model.tables(modules, dot(path, "embeddings"))
 	model.attention.Eager = true
 	if sparse == "block_sparse" {
 		// Up to this length, tokens see all others (BigBirdModel.forward); beyond it, fewer.
@@ -139,7 +153,7 @@ func bigBird(modules *builder, cfg *config, class string) {
 	model.bigBirdHead(modules, cfg, class, pooled)
 }
 
-func (model *narrow) bigBirdHead(modules *builder, cfg *config, class, pooled string) {
+func (model *bert) bigBirdHead(modules *builder, cfg *config, class, pooled string) {
 	switch class {
 	case "ForMaskedLM", "ForCausalLM":
 		model.predictions(modules)

@@ -8,22 +8,20 @@ import (
 )
 
 func init() {
-	register(family{
-		types: []string{"t5"},
-		class: "T5ForConditionalGeneration",
-		classes: []string{
-			"T5ForConditionalGeneration", "T5Model", "T5EncoderModel", "T5ForSequenceClassification",
-			"T5ForTokenClassification", "T5ForQuestionAnswering",
-		},
-		// mT5's equal T5's (modeling_mt5.py), except the defaults.
-		kin: map[string]string{
-			"MT5ForConditionalGeneration": "T5ForConditionalGeneration", "MT5Model": "T5Model", "MT5EncoderModel": "T5EncoderModel",
-		},
-		agreed: []string{"feed_forward_proj", "vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads"},
-		build:  func(modules *builder, cfg *config, class string) { readT5(cfg).build(modules, cfg, class) },
-		// Relative positions: n_positions is a record of the training.
-		maxSeq: func(*config) int64 { return 0 },
-	})
+	for kind, prefix := range map[string]string{"t5": "T5", "mt5": "MT5", "umt5": "UMT5"} {
+		register(family{
+			types: []string{kind}, table: true, class: prefix + "ForConditionalGeneration",
+			classes: []string{
+				prefix + "ForConditionalGeneration", prefix + "Model", prefix + "EncoderModel", prefix + "ForSequenceClassification", prefix + "ForTokenClassification", prefix + "ForQuestionAnswering",
+			},
+			build: func(modules *builder, cfg *config, class string) {
+				model := readT5(cfg)
+				model.tables = kind == "umt5" // modeling_umt5.py
+				model.build(modules, cfg, strings.Replace(class, prefix, "T5", 1))
+			},
+			maxSeq: func(*config) int64 { return 0 },
+		})
+	}
 }
 
 // t5 is configuration_t5.py: T5Config.

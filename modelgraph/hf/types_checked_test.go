@@ -105,7 +105,6 @@ func TestTableGuards(t *testing.T) {
 		`{"model_type":"hubert","architectures":["HubertModel"],"conv_dim":[24,16,24],"conv_kernel":[5,3,5],"conv_stride":[4,4,4],"num_feat_extract_layers":3}`: "",
 		`{"model_type":"llava","vision_feature_layer":[-2,-1]}`:                                                                "vision_feature_layer",
 		`{"model_type":"t5","num_hidden_layers":3}`:                                                                            "num_layers",
-		`{"model_type":"opt","_remove_final_layer_norm":true}`:                                                                 "_remove_final_layer_norm",
 		`{"model_type":"vision-encoder-decoder","encoder":{"model_type":"bert"},"decoder":{"model_type":"gpt2","n_embd":"x"}}`: "",
 	} {
 		_, err := readTypes(newest, []byte(config))

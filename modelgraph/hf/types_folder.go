@@ -10,8 +10,8 @@ import (
 )
 
 // folder reads a folder by the table of a release. If the files have exactly the tensors of the
-// table's model of the config, that is the graph. Else it is read by the names that its classes can
-// have.
+// table's model of the config, or its operations are reviewed, that is the graph. Else it is read by
+// the names that its classes can have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
 	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
@@ -25,7 +25,10 @@ func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.G
 		}
 		graph.Folder = dir
 		out, assigned, fault := assign(graph, cfg, ck)
-		if fault == nil && assigned.exact() {
+		if tree.reviewed && fault != nil {
+			return nil, fault
+		}
+		if tree.reviewed || fault == nil && assigned.exact() {
 			out.Warnings = slices.DeleteFunc(out.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) })
 			return out, nil
 		}

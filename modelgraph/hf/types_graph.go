@@ -36,7 +36,7 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
-	graph, operates := tree.operatingGraph(class, dtype, name)
+	graph, operates := tree.operatingGraph(class, dtype, name, cfg.shared.in)
 	if !operates {
 		var err error
 		if graph, err = modelgraph.New(name, tree.layers(class, dtype, nil), tree.tied()); err != nil {
@@ -44,17 +44,19 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 		}
 	}
 	if operates {
-		addTapes(tree, class, graph.Layers, false)
+		addTapes(tree, class, graph.Layers, tree.reviewed)
 	}
-	if err := tree.join(graph); err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.file, err)
+	if !tree.reviewed {
+		if err := tree.join(graph); err != nil {
+			return nil, fmt.Errorf("%s: %w", cfg.file, err)
+		}
 	}
 	graph.Source, graph.Class, graph.Family = source, class.Class, kind
 	if given {
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	if operates {
+	if operates && !tree.reviewed {
 		graph.MaxSeq = tree.root.longest()
 		graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their operations' sizes, not by their formulas", clipName(kind))}
 	}
@@ -62,14 +64,17 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	if own := in.native(cfg); own != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("auto_map: with trust_remote_code, Transformers builds a %q of the repository's own code, which may have other tensors; without, its own %s, which is counted", clipName(own), class.Class))
 	}
-	graph.Warnings = slices.Concat(graph.Warnings, []string{in.note(cfg, kind, tree.outermost, operates)}, assumed(class.Class, named, given, dtype), tree.root.misspelt())
+	graph.Warnings = slices.Concat(graph.Warnings, in.note(cfg, kind, tree, operates), assumed(class.Class, named, given, dtype), choices(class.Class), tree.root.misspelt())
 	return graph, nil
 }
 
-// note names the table that the tensors are from.
-func (in *release) note(cfg *config, kind string, outermost, operates bool) string {
+// note names the table that the tensors are from, and says what was not compared.
+func (in *release) note(cfg *config, kind string, tree *typeTree, operates bool) []string {
+	if tree.reviewed {
+		return nil
+	}
 	whole := "weights, ties, buffers and units that are not split are exact"
-	if outermost {
+	if tree.outermost {
 		whole = "weights, ties and buffers are exact, the modules of its outermost lists are not split (Transformers names none here)"
 	}
 	if cfg.has("quantization_config") {
@@ -79,7 +84,7 @@ func (in *release) note(cfg *config, kind string, outermost, operates bool) stri
 	if operates {
 		rest = fmt.Sprintf("what its layers compute is experimental: as devmap.export sees it in Transformers %s, on small models", newest.name)
 	}
-	return fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; %s", clipName(kind), in.name, whole, rest)
+	return []string{fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; %s", clipName(kind), in.name, whole, rest)}
 }
 
 // named is the class of a type that architectures names. Auto classes give a class of the text model
@@ -166,10 +171,20 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 		}
 		return class, nil
 	}
+	if class := in.class(usualClass[kind], in.configOf(kind)); class != nil {
+		return class, nil
+	}
 	for _, auto := range autoOrder {
 		if class := in.class(in.auto(kind, auto), in.configOf(kind)); class != nil && class.Config == in.configOf(kind) {
 			return class, nil
 		}
 	}
 	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
+}
+
+// usualClass is the class of a type whose checkpoints are mostly of another class than the first of
+// [autoOrder].
+var usualClass = map[string]string{
+	"bart": "BartForConditionalGeneration", "camembert": "CamembertForMaskedLM", "electra": "ElectraForPreTraining",
+	"roberta": "RobertaForMaskedLM", "xlm-roberta": "XLMRobertaForMaskedLM",
 }

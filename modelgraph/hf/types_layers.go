@@ -35,9 +35,15 @@ func (tree *typeTree) tied() [][]string {
 
 // layers makes a layer for each module with tensors, as [listed.layers] does.
 func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *operating) []modelgraph.Layer {
+	above, reviewed := tree.above(), class.reviewed()
+	if reviewed != nil {
+		buffersLast(tree.tensors, above)
+	}
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
 	unit := tree.unitOf()
-	above := tree.above()
+	if reviewed != nil {
+		unit = reviewed.unitOf
+	}
 	keep := anyIn(class.float32Names(dtype))
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
@@ -74,6 +80,18 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 		layers = op.layers
 	}
 	return layers
+}
+
+// buffersLast sorts a module's own buffers after its modules, as Accelerate does
+// (utils/modeling.py: infer_auto_device_map).
+func buffersLast(tensors []typeTensor, above map[string]bool) {
+	const behind = 1 << 30
+	for i := range tensors {
+		if t := &tensors[i]; t.buffer && above[parent(t.name)] && len(t.key) > 0 {
+			t.key = slices.Clone(t.key)
+			t.key[len(t.key)-1] += behind
+		}
+	}
 }
 
 // unitOf gives the unit of a name: a no-split module, or a member of the outermost lists without

@@ -29,6 +29,10 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 		from.fail(prefix+"model_type", "Transformers %s has no config class %q that is known here", from.in.name, clipName(class))
 		return nil
 	}
+	if rename := olderNames[c.Config]; rename != nil {
+		said = maps.Clone(said)
+		rename(said)
+	}
 	if from.in.at == newest.at {
 		said = spelled(c, said)
 	} else {
@@ -73,8 +77,6 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 	case inner:
 	case name == "per_layer_config" && v != nil:
 		from.fail(obj.prefix+name, "layers with configs of their own are not known here")
-	case name == "_remove_final_layer_norm" && truth(v): // of OPT; builds have no private fields
-		from.fail(obj.prefix+name, "a %s without its last norm is not known here", obj.class.Config)
 	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
 		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
 	case !field:

@@ -83,8 +83,10 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	for i := range op.layers {
 		op.describe(&op.layers[i])
 	}
-	op.used()
-	op.rest()
+	if !op.line.reviewed {
+		op.used()
+		op.rest()
+	}
 }
 
 func (op *operating) add(layer modelgraph.Layer) {
@@ -121,7 +123,7 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 			return
 		}
 		layer.Op = made
-	} else if len(layer.Params) == 0 && len(layer.Buffers) > 0 {
+	} else if !op.line.reviewed && len(layer.Params) == 0 && len(layer.Buffers) > 0 {
 		layer.Op = modelgraph.Parameter{}
 	}
 }

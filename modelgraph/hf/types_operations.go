@@ -19,6 +19,12 @@ var (
 	//go:embed types-operations.jsonl.gz
 	typeOperationsGz   []byte
 	typeOperationTable = embedded.New("types-operations.jsonl.gz", typeOperationsGz)
+
+	// Operations that were compared with measured steps, in the same form. They hold in all releases
+	// (fixtures/oracle/README.md says where they are from).
+	//go:embed types-reviewed.jsonl.gz
+	typeReviewedGz    []byte
+	typeReviewedTable = embedded.New("types-reviewed.jsonl.gz", typeReviewedGz)
 )
 
 // typeOperations is the line of a model class.
@@ -41,6 +47,13 @@ type typeOperations struct {
 	Linear []string `json:"linear"`
 	// Own: softmax runs in the type of the scores, if these are in memory.
 	Own bool `json:"own"`
+	// Longest, Joined and Hollow are as in [modelgraph.Graph], of reviewed classes. Layers have stars.
+	Longest any        `json:"longest"`
+	Units   []string   `json:"units"` // patterns of the units with several layers
+	Joined  [][]string `json:"joined"`
+	Hollow  []string   `json:"hollow"`
+
+	reviewed bool
 }
 
 // operationsOf finds the line of a class. Releases that build it unlike the newest have none.
@@ -48,18 +61,35 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 	if in.own != nil {
 		return nil
 	}
+	if line := class.reviewed(); line != nil {
+		return line
+	}
 	if in.at != newest.at {
 		alone := newest.alone()
 		if same := alone.class(class.Class, class.Config); same == nil || !reflect.DeepEqual(same.built(), class.built()) {
 			return nil
 		}
 	}
-	for text := range typeOperationTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)) {
+	for text := range typeOperationTable.Lines(class.head()) {
 		found := new(typeOperations)
 		typeOperationTable.Read(text, found)
 		return found
 	}
 	return nil
+}
+
+// reviewed is the line of a class whose operations are reviewed, nil for others.
+func (class *typeClass) reviewed() *typeOperations {
+	for text := range typeReviewedTable.Lines(class.head()) {
+		found := &typeOperations{reviewed: true}
+		typeReviewedTable.Read(text, found)
+		return found
+	}
+	return nil
+}
+
+func (class *typeClass) head() string {
+	return fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)
 }
 
 // built is the built part of a class: releases may differ in which configs they refuse.
@@ -196,8 +226,8 @@ func more(layer []any) map[string]any {
 	return found
 }
 
-// operatingGraph is the graph with operations; false if some are unknown or do not fit the tensors.
-func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string) (*modelgraph.Graph, bool) {
+// operatingGraph is the graph with operations, as the release of the config runs them; false if some are unknown or do not fit the tensors.
+func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string, said *release) (*modelgraph.Graph, bool) {
 	empty := func(t typeTensor) bool { return !t.buffer && slices.Contains(t.shape, 0) }
 	op := tree.operations(class, tree.root)
 	if op == nil || slices.ContainsFunc(tree.tensors, empty) {
@@ -210,17 +240,45 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.line.Own {
 		tree.root.ownScores(layers)
 	}
-	if newer("5.21", tree.in.name) {
-		capUnread(layers)
-	}
+	said.older(class.Config, layers)
 	if op.linears(layers) {
 		tree.linear = op.line.Linear
 	}
 	graph, err := modelgraph.New(name, layers, tree.tied())
+	if err == nil && op.line.reviewed {
+		tree.reviewed = op.describes(graph) == nil
+		return graph, tree.reviewed
+	}
 	if err == nil && op.still != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("a step is of text alone: %q and all else that text does not reach hold their weights, without gradients and states", op.still))
 	}
 	return graph, err == nil
+}
+
+// describes gives a reviewed class's graph what its line says of the whole model.
+func (op *operating) describes(graph *modelgraph.Graph) error {
+	op.of.sizes = op.whole
+	graph.MaxSeq, graph.Hollow = whole(op.of.eval(op.line.Longest, nil)), op.line.Hollow
+	joined := make([][]string, len(op.line.Joined))
+	for i := range graph.Layers {
+		for j, patterns := range op.line.Joined {
+			if name := graph.Layers[i].Name; slices.Contains(patterns, starred(name)) {
+				joined[j] = append(joined[j], name)
+			}
+		}
+	}
+	alone := func(names []string) bool { return len(names) < 2 }
+	return cmp.Or(op.of.err, modelgraph.Join(graph, slices.DeleteFunc(joined, alone)))
+}
+
+// unitOf gives the unit of a name of a reviewed class.
+func (line *typeOperations) unitOf(name string) string {
+	for i := range name {
+		if name[i] == '.' && slices.Contains(line.Units, starred(name[:i])) {
+			return name[:i]
+		}
+	}
+	return ""
 }
 
 // ownScores sets softmax in the type of the scores, with or without a dropout of its result.
@@ -238,13 +296,25 @@ func (obj *typeObject) ownScores(layers []modelgraph.Layer) {
 	}
 }
 
-// capUnread has SDPA run attention with a soft cap, as before Transformers 5.21 ([gemma2]).
-func capUnread(layers []modelgraph.Layer) {
+// older changes attention to what a release before the newest runs. SDPA ran with a soft cap before
+// 5.21 ([gemma2]), copied no bias of T5's kind before 5.20, and GPT-J had none before 5.24.
+func (in *release) older(config string, layers []modelgraph.Layer) {
+	gptJ := newer("5.24", in.name) && (config == "GPTJConfig" || config == "CodeGenConfig")
 	for i := range layers {
-		if op, ok := layers[i].Op.(modelgraph.Attention); ok && op.SoftCap {
-			op.Eager = false
-			layers[i].Op = op
+		op, ok := layers[i].Op.(modelgraph.Attention)
+		if !ok {
+			continue
 		}
+		if op.SoftCap && newer("5.21", in.name) {
+			op.Eager = false
+		}
+		if newer("5.20", in.name) {
+			op.BiasCopied = false
+		}
+		if gptJ {
+			op.Eager, op.FP32Scores = true, true
+		}
+		layers[i].Op = op
 	}
 }
 

@@ -40,7 +40,7 @@ func TestOperations(t *testing.T) {
 	if own := os.Getenv("DEVMAP_OPERATIONS"); own != "" {
 		file = own
 	}
-	var known, without, refused int
+	var known, without, refused, reviewed int
 	for line := range unpackedLines(t, file) {
 		var row struct {
 			Config json.RawMessage     `json:"config"`
@@ -48,6 +48,14 @@ func TestOperations(t *testing.T) {
 		}
 		if err := json.Unmarshal(line, &row); err != nil {
 			t.Fatal(err)
+		}
+		cfg, err := parseConfig("config.json", row.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if newest.reviews(cfg) { // the exporter sees fewer fields
+			reviewed++
+			continue
 		}
 		graph, err := tableGraph(row.Config)
 		if err != nil {
@@ -67,7 +75,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%.300s\n\t%s", row.Config, strings.Join(diff[:min(4, len(diff))], "\n\t"))
 		}
 	}
-	t.Logf("%d configs as devmap.export has them, %d without operations, %d that the table refuses", known, without, refused)
+	t.Logf("%d configs as devmap.export has them, %d without operations, %d that the table refuses, %d reviewed", known, without, refused, reviewed)
 	if known < 2*(without+refused) {
 		t.Errorf("only %d of %d configs have operations", known, known+without+refused)
 	}

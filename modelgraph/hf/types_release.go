@@ -10,16 +10,25 @@ import (
 )
 
 // release is the release whose table reads a config. The config's own counts if its table has the
-// class, or the newest's lacks it.
+// class, or the newest's lacks it. A named release counts, unless the class is a reviewed one.
 func (cfg *config) release() *release {
 	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
-	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
+	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || in.at == newest.at {
 		return in
 	}
-	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil {
+	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil || cfg.shared.asked && !newest.reviews(cfg) {
 		return in
 	}
 	return newest.alone()
+}
+
+// reviews reports that the operations of a config's class are reviewed.
+func (in *release) reviews(cfg *config) bool {
+	class, err := (&typeTree{in: in}).classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	if err != nil {
+		return false
+	}
+	return class.reviewed() != nil
 }
 
 // lacking names the releases with the config's type or class, if this one has none.
@@ -79,6 +88,10 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		return nil, cmp.Or(in.lacking(cfg), fault)
 	}
 	tree, class, err := in.treeOf(cfg)
+	if err != nil && in.at != newest.at && newest.reviews(cfg) {
+		in = newest.alone()
+		tree, class, err = in.treeOf(cfg)
+	}
 	if err == nil {
 		graph, err = in.graph(cfg, tree, class, name, source)
 	}
@@ -96,7 +109,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		older = fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class.Class, in.name)
 	}
 	for _, note := range []string{older, in.compared(cfg, tree, class.Class), newerNote(cfg)} {
-		if note != "" && !cfg.shared.asked {
+		if note != "" && (note == older || !cfg.shared.asked) {
 			graph.Warnings = append(graph.Warnings, note)
 		}
 	}

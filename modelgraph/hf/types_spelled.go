@@ -41,6 +41,15 @@ var hubFields = map[string]func(fieldsOf, *typeConfig){
 	"TimmWrapperConfig":     func(said fieldsOf, _ *typeConfig) { said.take("label_names") },
 }
 
+// olderNames convert fields in all releases.
+var olderNames = map[string]func(fieldsOf){
+	"BloomConfig": func(said fieldsOf) { said.move("n_embed", "hidden_size") },
+	"GPTNeoXConfig": func(said fieldsOf) {
+		said.move("rotary_pct", "partial_rotary_factor")
+		said.take("rotary_emb_base") // no tensor has it
+	},
+}
+
 // spelled are the file's fields of an object, by the names of its class.
 func spelled(c *typeConfig, said map[string]any) map[string]any {
 	if change := hubFields[c.Config]; change != nil && len(said) > 0 {
