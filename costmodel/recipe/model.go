@@ -28,7 +28,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	if err := model.check(); err != nil {
 		return nil, err
 	}
-	if err := model.findRecomputed(); err != nil {
+	if err := model.findBlocks(); err != nil {
 		return nil, err
 	}
 	model.sizes()
@@ -51,6 +51,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 		} else if err := model.write(unit, i, all[i]); err != nil {
 			return nil, err
 		}
+		unit.Regions.Moved = model.moved[i] && unit.Regions.Input > 0
 		if err := model.bound(unit); err != nil {
 			return nil, err
 		}

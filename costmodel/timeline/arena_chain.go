@@ -20,6 +20,7 @@ type arenaChain struct {
 	output        sparse // of units that do not pass
 	scratch       sparse
 	whole         sparse // the same with whole backwards, if the schedule splits others
+	moved         sparse // what a micro-batch has in host memory
 	stack         arenaStacks
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
 	leastOut      []border // of one that ends after a unit, not the last, or later
@@ -51,7 +52,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		chain.ties = nil // under a device map the uses of a weight are on one device
 	}
 	chain.before[0], chain.keeps[0] = -1, -1
-	output, scratch, whole := make([]int64, count), make([]int64, count), make([]int64, count)
+	output, scratch, whole, moved := make([]int64, count), make([]int64, count), make([]int64, count), make([]int64, count)
 	for i := range table.Units {
 		regions := &table.Units[i].Regions
 		chain.sums[i+1] = chain.plus(chain.sums[i], &table.Units[i])
@@ -65,12 +66,12 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		scratch[i] = regions.Forward
 		switch {
 		case chain.mode == costmodel.Train:
-			scratch[i], whole[i] = regions.Scratch(false), regions.Scratch(true)
+			scratch[i], whole[i], moved[i] = regions.Scratch(false), regions.Scratch(true), regions.Out()
 		case chain.ids > 0:
 			scratch[i] = max(scratch[i], regions.Decode)
 		}
 	}
-	chain.output, chain.scratch, chain.whole = unlessZero(output), unlessZero(scratch), unlessZero(whole)
+	chain.output, chain.scratch, chain.whole, chain.moved = unlessZero(output), unlessZero(scratch), unlessZero(whole), unlessZero(moved)
 	if chain.mode == costmodel.Train {
 		chain.stack = newArenaStacks(table.Units, chain.sums)
 	}
@@ -84,7 +85,7 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		saved, late, pending := regions.Sets()
+		saved, late, pending := regions.Kept()
 		before.saved, before.late, before.pending = before.saved+saved, before.late+late, before.pending+pending
 	}
 	if chain.mode != costmodel.Load {
@@ -181,6 +182,7 @@ func (chain *arenaChain) leastOf(sum *arenaSum, place Rank, at costmodel.Interva
 type arenaSum struct {
 	entering, leaving, entered int64 // messages in and out, and in of a token
 	results, passed, scratch   int64
+	moved                      int64
 	products                   int
 	stack                      arenaStack
 }
@@ -203,11 +205,12 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 	if train && exact {
 		all += chain.tiedSlots(place.Chunks)
 	}
-	rings := train && !stacked(place.Schedule)
+	rings := train && !stacked(&chain.table.Workload, place.Schedule)
 	for i, at := range place.Chunks {
 		if at.First < at.End {
 			chain.run(sum, at)
 			if rings {
+				sum.moved = max(sum.moved, chain.moved.max(at.First, at.End))
 				if chain.depths(place)[i].Whole > 0 {
 					sum.scratch = max(sum.scratch, chain.whole.max(at.First, at.End))
 				}
@@ -217,7 +220,7 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 			}
 		}
 	}
-	all += sum.results + sum.passed
+	all += sum.results + sum.passed + costmodel.MovedSets*sum.moved
 	if sum.products > 0 {
 		all += aligned(workspace)
 	}

@@ -12,17 +12,18 @@ func (place *arena) size() int64 {
 	switch {
 	case place.mode != costmodel.Train:
 		return all + place.scratch()
-	case stacked(place.schedule):
+	case stacked(&place.table.Workload, place.schedule):
 		return all + place.stack()
 	}
-	depth := place.depths()
+	depth, moved := place.depths(), int64(0)
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
-			saved, late, pending := unit.Regions.Sets()
+			saved, late, pending := unit.Regions.Kept()
 			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
+			moved = max(moved, unit.Regions.Out())
 		}
 	}
-	return all + place.scratch()
+	return all + costmodel.MovedSets*moved + place.scratch()
 }
 
 // messages are the slots of all that comes in.

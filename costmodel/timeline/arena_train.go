@@ -95,6 +95,7 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 			}
 		}
 		step.emit(stepEvent{Change: add(activations(made), out, 1), Over: over, What: "forward of ", Layer: unit.Name})
+		step.emit(stepEvent{Change: activations(-regions.Out())}) // it is in host memory
 	}
 	step.emit(stepEvent{Change: buffers(-piece.out)}) // it is sent
 }
@@ -127,6 +128,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 		if !last {
 			over.Activations = passed
 		}
+		step.emit(stepEvent{Change: activations(regions.Out())}) // it is back
 		if regions.Remade > 0 {
 			step.emit(stepEvent{Over: add(over, activations(regions.Forward), 1), What: "recompute of ", Layer: unit.Name})
 		}
@@ -144,7 +146,10 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 			made.Grads = regions.Grads
 		}
 		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
-		saved, _, _ := regions.Sets()
+		saved, late, _ := regions.Sets()
+		if regions.Moved && !(whole && regions.Learns) {
+			saved += late
+		}
 		step.emit(stepEvent{Change: activations(-saved)})
 		if whole {
 			var over costmodel.Memory
@@ -164,10 +169,19 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 // learn is the second half of a chunk's backward: the gradients of its weights.
 func (step *arenaStep) learn(piece *arenaChunk, number int) {
 	for i := len(piece.units) - 1; i >= 0; i-- {
-		step.learned(piece.units[i], number, costmodel.Memory{})
-		if regions := &piece.units[i].Regions; regions.Learns {
-			step.emit(stepEvent{Change: activations(-regions.Pending)})
+		regions := &piece.units[i].Regions
+		if !regions.Learns {
+			continue
 		}
+		_, late, _ := regions.Sets()
+		if regions.Moved { // all of it comes again
+			step.emit(stepEvent{Change: activations(regions.Out())})
+			late = regions.Out() - late
+		} else {
+			late = 0
+		}
+		step.learned(piece.units[i], number, costmodel.Memory{})
+		step.emit(stepEvent{Change: activations(-regions.Pending - late)})
 	}
 	step.ran[number] = true
 }

@@ -42,6 +42,9 @@ func (rules *accessRules) visit(index int32, clock []int32) {
 	if instr.Op == Send && instr.Channel >= 0 {
 		rules.fillSlot(index, clock)
 	}
+	if instr.Op == Store {
+		rules.leave(accesses)
+	}
 	for _, access := range accesses {
 		if access.Mode != Read && rules.own(instr, access) {
 			rules.write(index, clock, access.Buffer, written)

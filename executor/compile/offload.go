@@ -1,0 +1,118 @@
+package compile
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// moved places the saved tensors of routines that wait in host memory. [costmodel.MovedSets] sets
+// are on the device, which all passes of such routines take in turn. Host memory has a set for every
+// micro-batch in flight.
+func (layout *layout) moved() {
+	most, host := int64(0), int64(0)
+	var places [costmodel.MovedSets]int32
+	for i := range places {
+		places[i] = program.None
+	}
+	for _, stage := range layout.device.stages {
+		for number := range stage.routines {
+			most = max(most, stage.routines[number].Out())
+		}
+	}
+	for _, stage := range layout.device.stages {
+		for number := range stage.routines {
+			routine := &stage.routines[number]
+			if !routine.Moved {
+				continue
+			}
+			name := layout.units[routine.unit].name
+			for slot := range places {
+				layout.movedSet(routine, name, layout.top+int64(slot)*most, slot, &places[slot])
+			}
+			for slot := range stage.depth.Late {
+				routine.host = append(routine.host, layout.at(host, routine.Out(), program.Host, "%s.host[%d]", name, slot))
+				host += routine.Out()
+			}
+		}
+	}
+	layout.top += costmodel.MovedSets * most
+}
+
+// movedSet places one set of a routine's tensors. The first buffer there has the waits of all.
+func (layout *layout) movedSet(routine *routine, name string, at int64, slot int, first *int32) {
+	for _, part := range []struct {
+		buffers *[]int32
+		bytes   int64
+		word    string
+	}{{&routine.input, routine.Input, "input"}, {&routine.saved, routine.Saved, "saved"}, {&routine.late, routine.Late, "late"}} {
+		buffer := layout.at(at, part.bytes, program.Saved, "%s.%s[%d]", name, part.word, slot)
+		*part.buffers = append(*part.buffers, buffer)
+		at += part.bytes
+		switch {
+		case buffer == program.None:
+		case *first == program.None:
+			*first = buffer
+			layout.moving[buffer] = true
+		default:
+			layout.above[buffer] = *first
+		}
+	}
+}
+
+// moving returns the set of each routine with moved tensors for a pass: the next of all sets. It is
+// nil without such routines.
+func (rings *rings) moving(stage *stage, action order.Action) (sets []int) {
+	take := func(number int) {
+		if routine := &stage.routines[number]; routine.Moved && (action.Kind != order.Weight || routine.Learns) {
+			if sets == nil {
+				sets = make([]int, len(stage.routines))
+			}
+			sets[number] = stage.device.passed % costmodel.MovedSets
+			stage.device.passed++
+		}
+	}
+	for number := range stage.routines {
+		if action.Kind == order.Forward {
+			take(number)
+		} else {
+			take(len(stage.routines) - 1 - number)
+		}
+	}
+	return sets
+}
+
+// slot is the set that a routine uses in a pass: its own one if its tensors move.
+func (routine *routine) slot(sets sets, kept int) int {
+	if routine.Moved {
+		return sets.moved[routine.number]
+	}
+	return kept
+}
+
+// store copies what a routine's forward saved to host memory, after that forward, which is the last
+// instruction.
+func (train training) store(routine *routine, microBatch int32, sets sets) {
+	if forward := train.last(); routine.Moved {
+		train.copy(program.Store, "down", routine.ticks.Store, microBatch)
+		train.await(forward)
+		train.read(routine.inputOf(sets), routine.savedOf(sets), routine.lateOf(sets))
+		train.write(of(routine.host, sets.late))
+	}
+}
+
+// fetch copies it back.
+func (train training) fetch(routine *routine, microBatch int32, sets sets) {
+	if routine.Moved {
+		train.copy(program.Fetch, "up", routine.ticks.Fetch, microBatch)
+		train.read(of(routine.host, sets.late))
+		train.write(routine.inputOf(sets), routine.savedOf(sets), routine.lateOf(sets))
+	}
+}
+
+// copy begins a copy between device and host, on a stream of its own.
+func (train training) copy(op program.Op, stream string, ticks int64, microBatch int32) {
+	on := train.named(stream)
+	instr := train.open(op, ticks)
+	instr.Stream, instr.MicroBatch = on, microBatch
+}
