@@ -122,7 +122,7 @@ func (problem Problem) Resolved() (Problem, error) {
 	if problem.Costs, err = estimate.Table(problem.Graph, workload); err != nil {
 		return problem, fmt.Errorf("counting %q: %w", problem.Graph.Name, err)
 	}
-	return problem, nil
+	return problem.copying()
 }
 
 // unitsAlone returns the costs without Part, for methods that add up single units.

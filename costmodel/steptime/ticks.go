@@ -99,8 +99,9 @@ func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
 	took := engineOf(on, &ticks.table.Units[unit].Work, &ticks.table.Workload)
 	moved := float64(ticks.table.Units[unit].Regions.Out())
+	down, up := on.Copies()
 	return UnitTicks{
-		Store: ticks.of(over(moved, on.Own.DeviceToHostBytesPerSecond)), Fetch: ticks.of(over(moved, on.Own.HostToDeviceBytesPerSecond)),
+		Store: ticks.of(over(moved, down)), Fetch: ticks.of(over(moved, up)),
 		Forward: ticks.of(took.forward), Token: ticks.of(took.token), Recompute: ticks.of(took.recompute),
 		Backward: ticks.of(took.backward), Learn: ticks.of(took.learn), update: ticks.of(took.update),
 	}

@@ -26,6 +26,21 @@ func (place *arena) size() int64 {
 	return all + costmodel.MovedSets*moved + place.scratch()
 }
 
+// HostBytes are the bytes of host memory in which a rank's activations wait.
+func HostBytes(table *costmodel.Table, rank Rank) (bytes int64) {
+	if table.Workload.OffloadActivations == "" {
+		return 0
+	}
+	place := newArena(table, rank, &costmodel.Device{})
+	depth := place.depths()
+	for i := range place.chunks {
+		for _, unit := range place.chunks[i].units {
+			bytes += depth[i].Late * unit.Regions.Out()
+		}
+	}
+	return bytes
+}
+
 // messages are the slots of all that comes in.
 func (place *arena) messages() int64 {
 	slots := place.slots()

@@ -173,15 +173,12 @@ func (step *arenaStep) learn(piece *arenaChunk, number int) {
 		if !regions.Learns {
 			continue
 		}
-		_, late, _ := regions.Sets()
-		if regions.Moved { // all of it comes again
-			step.emit(stepEvent{Change: activations(regions.Out())})
-			late = regions.Out() - late
-		} else {
-			late = 0
+		if regions.Moved { // all of it comes again, and what is not late is not read
+			_, late, _ := regions.Sets()
+			step.emit(stepEvent{Change: activations(late), Over: activations(regions.Out() - late)})
 		}
 		step.learned(piece.units[i], number, costmodel.Memory{})
-		step.emit(stepEvent{Change: activations(-regions.Pending - late)})
+		step.emit(stepEvent{Change: activations(-regions.Pending)})
 	}
 	step.ran[number] = true
 }

@@ -98,5 +98,6 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 	if engine := table.Workload.Runtime; engine == costmodel.Devmap && dev.Own.GranuleBytes > 0 {
 		out.Predicted.fill(dev.Own.GranuleBytes)
 	}
+	out.Predicted.HostBytes = timeline.HostBytes(table, place)
 	out.Predicted.widen(table)
 }

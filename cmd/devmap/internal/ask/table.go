@@ -112,6 +112,11 @@ var ofWorkload = map[string]flag{
 		meant: map[string]string{"true": "full", "on": "full", "all": "full", "block": "full", "false": "none", "off": "none", "checkpointing": "full"},
 		also:  []string{"gradient-checkpointing", "gradient_checkpointing", "activation-checkpointing"},
 	},
+	"offload_activations": {
+		help: "Keep activations in host memory: {values}, blocks 0-5", values: []string{"none"}, idle: []*idleness{noStep},
+		meant: map[string]string{"true": "full", "on": "full", "all": "full", "cpu": "full", "host": "full", "false": "none", "off": "none"},
+		also:  []string{"activation-offloading", "activation_offloading", "enable-activation-offloading", "cpu-offloading-activations"},
+	},
 	"lora_rank": {
 		help: "Train LoRA adapters of this rank; freeze the model", also: []string{"lora-r", "lora_rank", "lora", "qlora", "rank"},
 	},
