@@ -20,6 +20,7 @@ func (layout *layout) moved() {
 			most = max(most, stage.routines[number].Out())
 		}
 	}
+	used := layout.device.movedSets()
 	for _, stage := range layout.device.stages {
 		for number := range stage.routines {
 			routine := &stage.routines[number]
@@ -28,7 +29,7 @@ func (layout *layout) moved() {
 			}
 			name := layout.units[routine.unit].name
 			for slot := range places {
-				layout.movedSet(routine, name, layout.top+int64(slot)*most, slot, &places[slot])
+				layout.movedSet(routine, name, layout.top+int64(slot)*most, slot, &places[slot], used[routine.unit][slot])
 			}
 			for slot := range stage.depth.Late {
 				routine.host = append(routine.host, layout.at(host, routine.Out(), program.Host, "%s.host[%d]", name, slot))
@@ -39,14 +40,35 @@ func (layout *layout) moved() {
 	layout.top += costmodel.MovedSets * most
 }
 
-// movedSet places one set of a routine's tensors. The first buffer there has the waits of all.
-func (layout *layout) movedSet(routine *routine, name string, at int64, slot int, first *int32) {
+// movedSets are the sets that each unit with moved tensors uses in any pass.
+func (device *device) movedSets() map[int]*[costmodel.MovedSets]bool {
+	used := make(map[int]*[costmodel.MovedSets]bool)
+	for _, action := range device.actions {
+		stage := device.stages[action.Chunk]
+		for number, set := range stage.moving(action) {
+			unit := stage.routines[number].unit
+			if used[unit] == nil {
+				used[unit] = new([costmodel.MovedSets]bool)
+			}
+			used[unit][set] = true
+		}
+	}
+	device.passed = 0
+	return used
+}
+
+// movedSet places one set of a routine's tensors, if it is used. The first buffer there has the waits
+// of all.
+func (layout *layout) movedSet(routine *routine, name string, at int64, slot int, first *int32, used bool) {
 	for _, part := range []struct {
 		buffers *[]int32
 		bytes   int64
 		word    string
 	}{{&routine.input, routine.Input, "input"}, {&routine.saved, routine.Saved, "saved"}, {&routine.late, routine.Late, "late"}} {
-		buffer := layout.at(at, part.bytes, program.Saved, "%s.%s[%d]", name, part.word, slot)
+		buffer := program.None
+		if used {
+			buffer = layout.at(at, part.bytes, program.Saved, "%s.%s[%d]", name, part.word, slot)
+		}
 		*part.buffers = append(*part.buffers, buffer)
 		at += part.bytes
 		switch {
@@ -60,14 +82,12 @@ func (layout *layout) movedSet(routine *routine, name string, at int64, slot int
 	}
 }
 
-// moving returns the set of each routine with moved tensors for a pass: the next of all sets. It is
-// nil without such routines.
-func (rings *rings) moving(stage *stage, action order.Action) (sets []int) {
+// moving returns the set of each routine with moved tensors for a pass, by its number: the next of all
+// sets.
+func (stage *stage) moving(action order.Action) map[int]int {
+	sets := make(map[int]int)
 	take := func(number int) {
 		if routine := &stage.routines[number]; routine.Moved && (action.Kind != order.Weight || routine.Learns) {
-			if sets == nil {
-				sets = make([]int, len(stage.routines))
-			}
 			sets[number] = stage.device.passed % costmodel.MovedSets
 			stage.device.passed++
 		}

@@ -9,7 +9,7 @@ import (
 // if a pass has tensors that come from host memory or leave for it.
 type sets struct {
 	saved, late, pending int
-	moved                []int
+	moved                map[int]int
 }
 
 // rings says which sets of saved activations each micro-batch in flight uses, by chunk. The lowest
