@@ -138,7 +138,7 @@ func randomCut(graph *modelgraph.Graph, single Cut, workload costmodel.Workload,
 	if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {
 		workload.Recompute = someBlocks(graph, random)
 	}
-	if cut.Schedule != "" && random.IntN(2) == 0 {
+	if random = rand.New(rand.NewPCG(cut.Seed, 3)); cut.Schedule != "" && random.IntN(2) == 0 {
 		workload.OffloadActivations = costmodel.OffloadAll
 		if blocks := someBlocks(graph, random); blocks != costmodel.RecomputeNone && random.IntN(2) == 0 {
 			workload.OffloadActivations = blocks
