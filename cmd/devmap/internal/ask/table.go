@@ -113,7 +113,7 @@ var ofWorkload = map[string]flag{
 		also:  []string{"gradient-checkpointing", "gradient_checkpointing", "activation-checkpointing"},
 	},
 	"offload_activations": {
-		help: "Keep activations in host memory: {values}, blocks 0-5", values: []string{"none"}, idle: []*idleness{noStep},
+		help: "Offload activations: {values}, blocks 0-5", idle: []*idleness{noStep},
 		meant: map[string]string{"true": "full", "on": "full", "all": "full", "cpu": "full", "host": "full", "false": "none", "off": "none"},
 		also:  []string{"activation-offloading", "activation_offloading", "enable-activation-offloading", "cpu-offloading-activations"},
 	},
