@@ -27,8 +27,8 @@ func (workload *Workload) Offloads(count int) ([]bool, error) {
 	return listed("offload_activations", workload.OffloadActivations, workload.OffloadActivations == OffloadAll, count)
 }
 
-// listed returns which of count blocks a field's text lists. A text that is no list is for all of
-// them or for none.
+// listed returns which of count blocks a field's text lists. Any other text is for all of them, or for
+// none.
 func listed(field, text string, all bool, count int) ([]bool, error) {
 	out := make([]bool, count)
 	runs, err := blockRuns(text)

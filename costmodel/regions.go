@@ -51,8 +51,8 @@ func (regions *Regions) Sets() (saved, late, pending int64) {
 	return saved + regions.Input, late, regions.Pending
 }
 
-// Kept are the bytes of one set of saved tensors of each kind that the arena has throughout.
-func (regions *Regions) Kept() (saved, late, pending int64) {
+// OnDevice are [Regions.Sets] as the arena holds them for each micro-batch.
+func (regions *Regions) OnDevice() (saved, late, pending int64) {
 	saved, late, pending = regions.Sets()
 	if regions.Moved {
 		return 0, 0, pending

@@ -28,7 +28,7 @@ type hostSearch struct {
 
 // solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
 // block leaves, from the smallest k on at which the link moves a block in the time of k blocks. Then
-// blocks that need not leave return.
+// blocks return that do not have to leave.
 func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
 	settings.TimeLimit = max(1, cmp.Or(settings.TimeLimit, DefaultTimeLimit)/hostTries)
 	search := &hostSearch{problem, budgets, settings, blocksOf(problem.Graph)}

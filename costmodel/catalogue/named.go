@@ -45,7 +45,7 @@ func WithCopies(topology *costmodel.Topology) (*costmodel.Topology, error) {
 		}
 		gpu, err := Find(device.Name)
 		if err != nil || gpu.PinnedBytesPerSecond == 0 {
-			return nil, fmt.Errorf("the rate of copies between GPU %d (%q) and the host is not known: devmap probe measures it, or give pinned_bytes_per_second in a topology file", i, device.Name)
+			return nil, fmt.Errorf("GPU %d (%q) copies to the host at an unknown rate (devmap probe measures it; a topology has pinned_bytes_per_second)", i, device.Name)
 		}
 		device.PinnedBytesPerSecond = gpu.PinnedBytesPerSecond
 	}

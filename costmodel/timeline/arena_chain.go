@@ -85,7 +85,7 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		saved, late, pending := regions.Kept()
+		saved, late, pending := regions.OnDevice()
 		before.saved, before.late, before.pending = before.saved+saved, before.late+late, before.pending+pending
 	}
 	if chain.mode != costmodel.Load {

@@ -18,7 +18,7 @@ func (place *arena) size() int64 {
 	depth, moved := place.depths(), int64(0)
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
-			saved, late, pending := unit.Regions.Kept()
+			saved, late, pending := unit.Regions.OnDevice()
 			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
 			moved = max(moved, unit.Regions.Out())
 		}

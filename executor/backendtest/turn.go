@@ -92,18 +92,18 @@ func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program
 // moves copies what a store reads to its buffer of host memory, or back.
 func moves(of *program.Program, instr *program.Instr, arena []byte, host map[int32][][]byte) {
 	var at int32
-	var kept [][]byte
+	var parts [][]byte
 	for _, access := range of.Accesses[instr.FirstAccess:instr.EndAccess] {
 		if buffer := &of.Buffers[access.Buffer]; buffer.Class == program.Host {
 			at = access.Buffer
 		} else {
-			kept = append(kept, arena[buffer.Offset:buffer.Offset+buffer.Bytes])
+			parts = append(parts, arena[buffer.Offset:buffer.Offset+buffer.Bytes])
 		}
 	}
 	if instr.Op == program.Store {
 		host[at] = nil
 	}
-	for i, part := range kept {
+	for i, part := range parts {
 		if instr.Op == program.Store {
 			host[at] = append(host[at], bytes.Clone(part))
 		} else {

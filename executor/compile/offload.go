@@ -103,11 +103,11 @@ func (stage *stage) moving(action order.Action) map[int]int {
 }
 
 // slot is the set that a routine uses in a pass: its own one if its tensors move.
-func (routine *routine) slot(sets sets, kept int) int {
+func (routine *routine) slot(sets sets, other int) int {
 	if routine.Moved {
 		return sets.moved[routine.number]
 	}
-	return kept
+	return other
 }
 
 // store copies what a routine's forward saved to host memory, after that forward, which is the last

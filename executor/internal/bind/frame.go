@@ -43,7 +43,7 @@ func (frame *frame) bind() error {
 			return err
 		}
 	case op == program.Store || op == program.Fetch:
-		return frame.moved()
+		return moved(frame)
 	case op == program.Step:
 		if err := frame.step(); err != nil {
 			return err

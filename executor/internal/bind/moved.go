@@ -9,7 +9,7 @@ import (
 
 // moved checks a copy between device and host. The tensors of one unit follow each other in host
 // memory: its input, and what its forward saved.
-func (frame *frame) moved() error {
+func moved(frame *frame) error {
 	var host *program.Buffer
 	var unit int32
 	for _, access := range frame.accesses {
@@ -26,8 +26,8 @@ func (frame *frame) moved() error {
 		if kind.what == ofHost {
 			continue
 		}
-		kept := kind.what == ofInput || kind.what == ofSaved || kind.what == ofLate
-		if !kept || kind.of != unit || before != ofHost && kind.what <= before {
+		saved := kind.what == ofInput || kind.what == ofSaved || kind.what == ofLate
+		if !saved || kind.of != unit || before != ofHost && kind.what <= before {
 			return fmt.Errorf("%s is not what %s has at this place", buffer.Name, host.Name)
 		}
 		before = kind.what

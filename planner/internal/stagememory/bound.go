@@ -105,7 +105,7 @@ func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []order.De
 		units[i].static = float64(regions.Weights)
 		if trains {
 			units[i] = arenaUnit{float64(regions.Weights + regions.Master + regions.State + regions.Grads), 0, 0, 0}
-			set, late, pending := regions.Kept()
+			set, late, pending := regions.OnDevice()
 			units[i].saved, units[i].late, units[i].pending = float64(set), float64(late), float64(pending)
 			saved, grads = saved+set, grads+regions.Grads
 		}
