@@ -33,7 +33,8 @@ type arenaChain struct {
 // arenaSums are the additive figures of the units before one.
 type arenaSums struct {
 	throughout, grads, results int64
-	saved, late, pending       int64 // [costmodel.Regions.Sets]
+	saved, late, pending       int64 // [costmodel.Regions.OnDevice]
+	out                        int64 // [costmodel.Regions.Out]
 	products, runs             int   // how many run products, and do not pass
 }
 
@@ -87,6 +88,7 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 		before.grads += regions.Grads
 		saved, late, pending := regions.OnDevice()
 		before.saved, before.late, before.pending = before.saved+saved, before.late+late, before.pending+pending
+		before.out += regions.Out()
 	}
 	if chain.mode != costmodel.Load {
 		before.throughout += regions.Cache + regions.Feed
@@ -143,6 +145,17 @@ func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 		}
 	}
 	return chain.peak(&sum, place, workspace, true)
+}
+
+// HostBytes is [HostBytes] of a rank.
+func (chain *arenaChain) HostBytes(place Rank) (bytes int64) {
+	if len(chain.moved) == 0 {
+		return 0
+	}
+	for i, at := range place.Chunks {
+		bytes += chain.depths(place)[i].Late * (chain.sums[at.End].out - chain.sums[at.First].out)
+	}
+	return bytes
 }
 
 // Floor is a lower bound of [arenaChain.Peak] for the device and for any that holds more units: at
