@@ -124,7 +124,7 @@ func (search *hostSearch) waits(found *Solution) (bool, error) {
 	table := *found.Costs
 	table.Units = slices.Clone(table.Units)
 	for i := range table.Units {
-		table.Units[i].Regions.Moved = false
+		table.Units[i].Regions.Moved = 0
 	}
 	without, err := steptime.Step(&table, found.Topology, placesOf(found.Map))
 	if err != nil {

@@ -75,7 +75,7 @@ func TestHostBlocks(t *testing.T) {
 		free := *auto.Costs
 		free.Units = slices.Clone(free.Units)
 		for i := range free.Units {
-			free.Units[i].Regions.Moved = false
+			free.Units[i].Regions.Moved = 0
 		}
 		places := make([]int, len(auto.Map))
 		for unit, device := range auto.Map {

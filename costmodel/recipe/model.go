@@ -51,7 +51,9 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 		} else if err := model.write(unit, i, all[i]); err != nil {
 			return nil, err
 		}
-		unit.Regions.Moved = model.moved[i] && unit.Regions.Input > 0
+		if unit.Regions.Moved = 0; model.moved[i] && unit.Regions.Input > 0 {
+			unit.Regions.Moved = model.sets
+		}
 		if err := model.bound(unit); err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ type model struct {
 	generates            bool
 	again                []bool // by unit: its forward runs again in backward
 	moved                []bool // by unit: its saved tensors wait in host memory
+	sets                 int64  // of these that a device has
 
 	bytes float64 // of the units so far
 	loose bool    // a layer was refused for its inputs
@@ -63,6 +64,14 @@ func (model *model) findBlocks() error {
 	}
 	for i, unit := range blocks {
 		model.again[unit], model.moved[unit] = again[i], model.train && moved[i]
+	}
+	// One set is of the block that runs, and the other of the one before it, which leaves, or of the
+	// next. If both move, there are three.
+	model.sets = 2
+	for i := 1; i < len(moved); i++ {
+		if moved[i-1] && moved[i] {
+			model.sets = 3
+		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package steptime
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
@@ -16,10 +15,10 @@ type movedUnit struct {
 }
 
 // copies are a rank's copies between device and host, in two streams. The passes of moved units use
-// a few sets of memory in turn ([costmodel.MovedSets]). free is since when each is free.
+// a few sets of memory in turn ([costmodel.Regions.Moved]). free is since when each is free.
 type copies struct {
 	down, up int64
-	free     [costmodel.MovedSets]int64
+	free     []int64
 	next     int // passes so far
 }
 
@@ -39,13 +38,16 @@ func (line *line) moves(stage *lineStage) {
 	writer := 0
 	for unit := stage.first; unit < stage.end; unit++ {
 		regions := &line.table.Units[unit].Regions
-		if any = any || regions.Moved; regions.Passes {
+		if regions.Passes {
 			continue
+		}
+		if any = any || regions.Moved > 0; regions.Moved > 0 {
+			line.ranks[stage.rank].copies.free = make([]int64, regions.Moved)
 		}
 		if regions.Input > 0 {
 			writer = len(units)
 		}
-		units = append(units, movedUnit{UnitTicks: line.Unit(unit, line.devices[stage.rank]), unit: unit, moves: regions.Moved, keeps: regions.Input > 0, learns: regions.Learns})
+		units = append(units, movedUnit{UnitTicks: line.Unit(unit, line.devices[stage.rank]), unit: unit, moves: regions.Moved > 0, keeps: regions.Input > 0, learns: regions.Learns})
 	}
 	if !any {
 		return
@@ -130,7 +132,7 @@ func (pass *movedPass) back(rank *simulatedRank, now *movedUnit) {
 	}
 }
 
-func (copies *copies) set(pass int) *int64 { return &copies.free[pass%costmodel.MovedSets] }
+func (copies *copies) set(pass int) *int64 { return &copies.free[pass%len(copies.free)] }
 
 // clocks are all times of a rank's copies; which sets are next is also its state.
 func (line *line) clocks(rank *simulatedRank) (all []*int64) {

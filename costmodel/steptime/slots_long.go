@@ -3,8 +3,6 @@ package steptime
 import (
 	"math"
 	"slices"
-
-	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // longRow is the number of times of a row from which repetition is looked for; maxStates is the
@@ -109,7 +107,7 @@ func (line *line) state() state {
 		out.places = append(out.places, int64(rank.row), int64(rank.action), flag(rank.half))
 		since(rank, rank.clock)
 		clocks := line.clocks(rank)
-		out.places = append(out.places, int64(rank.copies.next%costmodel.MovedSets), int64(len(clocks)))
+		out.places = append(out.places, int64(rank.copies.next%max(1, len(rank.copies.free))), int64(len(clocks)))
 		for _, clock := range clocks { // a copy may have begun before its rank came to it
 			out.clocks = append(out.clocks, *clock-out.clock)
 		}

@@ -21,6 +21,7 @@ type arenaChain struct {
 	scratch       sparse
 	whole         sparse // the same with whole backwards, if the schedule splits others
 	moved         sparse // what a micro-batch has in host memory
+	sets          int64  // of these on a device
 	stack         arenaStacks
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
 	leastOut      []border // of one that ends after a unit, not the last, or later
@@ -68,6 +69,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		switch {
 		case chain.mode == costmodel.Train:
 			scratch[i], whole[i], moved[i] = regions.Scratch(false), regions.Scratch(true), regions.Out()
+			chain.sets = max(chain.sets, regions.Moved)
 		case chain.ids > 0:
 			scratch[i] = max(scratch[i], regions.Decode)
 		}
@@ -233,7 +235,7 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 			}
 		}
 	}
-	all += sum.results + sum.passed + costmodel.MovedSets*sum.moved
+	all += sum.results + sum.passed + chain.sets*sum.moved
 	if sum.products > 0 {
 		all += aligned(workspace)
 	}

@@ -15,15 +15,15 @@ func (place *arena) size() int64 {
 	case stacked(&place.table.Workload, place.schedule):
 		return all + place.stack()
 	}
-	depth, moved := place.depths(), int64(0)
+	depth, moved, sets := place.depths(), int64(0), int64(0)
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
 			saved, late, pending := unit.Regions.OnDevice()
 			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
-			moved = max(moved, unit.Regions.Out())
+			moved, sets = max(moved, unit.Regions.Out()), max(sets, unit.Regions.Moved)
 		}
 	}
-	return all + costmodel.MovedSets*moved + place.scratch()
+	return all + sets*moved + place.scratch()
 }
 
 // HostBytes are the bytes of host memory in which a rank's activations wait.

@@ -54,7 +54,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 			regions.Backward += regions.Remade
 		}
 		if workload.OffloadActivations != "" {
-			regions.Moved = regions.Input > 0 && rng.IntN(2) == 0
+			regions.Moved = min(regions.Input, 2+workload.MicroBatches%2) * rng.Int64N(2)
 		}
 		if i > 0 && rng.IntN(4) == 0 {
 			regions.Tied = []costmodel.Tie{{Owner: rng.IntN(2), Tensor: []string{"a", "b"}[rng.IntN(4)/3], Weights: 512, Master: 1024, State: 2048, Grads: 1024}}

@@ -147,7 +147,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 		}
 		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
 		saved, late, _ := regions.Sets()
-		if regions.Moved && !(whole && regions.Learns) {
+		if regions.Moved > 0 && !(whole && regions.Learns) {
 			saved += late
 		}
 		step.emit(stepEvent{Change: activations(-saved)})
@@ -173,7 +173,7 @@ func (step *arenaStep) learn(piece *arenaChunk, number int) {
 		if !regions.Learns {
 			continue
 		}
-		if regions.Moved { // all of it comes again, and what is not late is not read
+		if regions.Moved > 0 { // all of it comes again, and what is not late is not read
 			_, late, _ := regions.Sets()
 			step.emit(stepEvent{Change: activations(late), Over: activations(regions.Out() - late)})
 		}

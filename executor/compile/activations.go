@@ -34,7 +34,7 @@ func (layout *layout) ring(stage *stage) {
 	set := func(depth int64, moved bool, place func(routine *routine, name string, slot int64)) {
 		for slot := range depth {
 			for number := range stage.routines {
-				if routine := &stage.routines[number]; moved || !routine.Moved {
+				if routine := &stage.routines[number]; moved || routine.Moved == 0 {
 					place(routine, layout.units[routine.unit].name, slot)
 				}
 			}

@@ -1,30 +1,29 @@
 package compile
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// moved places the saved tensors of routines that wait in host memory. [costmodel.MovedSets] sets
-// are on the device, which all passes of such routines take in turn. Host memory has a set for every
-// micro-batch in flight.
+// moved places the saved tensors of routines that wait in host memory. A few sets are on the device
+// ([costmodel.Regions.Moved]), which all passes of such routines take in turn. Host memory has a set
+// for every micro-batch in flight.
 func (layout *layout) moved() {
-	most, host := int64(0), int64(0)
-	var places [costmodel.MovedSets]int32
-	for i := range places {
-		places[i] = program.None
-	}
+	most, host, sets := int64(0), int64(0), &layout.device.sets
 	for _, stage := range layout.device.stages {
 		for number := range stage.routines {
-			most = max(most, stage.routines[number].Out())
+			most, *sets = max(most, stage.routines[number].Out()), max(*sets, int(stage.routines[number].Moved))
 		}
+	}
+	places := make([]int32, *sets)
+	for i := range places {
+		places[i] = program.None
 	}
 	used := layout.device.movedSets()
 	for _, stage := range layout.device.stages {
 		for number := range stage.routines {
 			routine := &stage.routines[number]
-			if !routine.Moved {
+			if routine.Moved == 0 {
 				continue
 			}
 			name := layout.units[routine.unit].name
@@ -37,18 +36,18 @@ func (layout *layout) moved() {
 			}
 		}
 	}
-	layout.top += costmodel.MovedSets * most
+	layout.top += int64(*sets) * most
 }
 
 // movedSets are the sets that each unit with moved tensors uses in any pass.
-func (device *device) movedSets() map[int]*[costmodel.MovedSets]bool {
-	used := make(map[int]*[costmodel.MovedSets]bool)
+func (device *device) movedSets() map[int][]bool {
+	used := make(map[int][]bool)
 	for _, action := range device.actions {
 		stage := device.stages[action.Chunk]
 		for number, set := range stage.moving(action) {
 			unit := stage.routines[number].unit
 			if used[unit] == nil {
-				used[unit] = new([costmodel.MovedSets]bool)
+				used[unit] = make([]bool, device.sets)
 			}
 			used[unit][set] = true
 		}
@@ -87,8 +86,8 @@ func (layout *layout) movedSet(routine *routine, name string, at int64, slot int
 func (stage *stage) moving(action order.Action) map[int]int {
 	sets := make(map[int]int)
 	take := func(number int) {
-		if routine := &stage.routines[number]; routine.Moved && (action.Kind != order.Weight || routine.Learns) {
-			sets[number] = stage.device.passed % costmodel.MovedSets
+		if routine := &stage.routines[number]; routine.Moved > 0 && (action.Kind != order.Weight || routine.Learns) {
+			sets[number] = stage.device.passed % stage.device.sets
 			stage.device.passed++
 		}
 	}
@@ -104,7 +103,7 @@ func (stage *stage) moving(action order.Action) map[int]int {
 
 // slot is the set that a routine uses in a pass: its own one if its tensors move.
 func (routine *routine) slot(sets sets, other int) int {
-	if routine.Moved {
+	if routine.Moved > 0 {
 		return sets.moved[routine.number]
 	}
 	return other
@@ -113,7 +112,7 @@ func (routine *routine) slot(sets sets, other int) int {
 // store copies what a routine's forward saved to host memory, after that forward, which is the last
 // instruction.
 func (train training) store(routine *routine, microBatch int32, sets sets) {
-	if forward := train.last(); routine.Moved {
+	if forward := train.last(); routine.Moved > 0 {
 		train.copy(program.Store, "down", routine.ticks.Store, microBatch)
 		train.await(forward)
 		train.read(routine.inputOf(sets), routine.savedOf(sets), routine.lateOf(sets))
@@ -123,7 +122,7 @@ func (train training) store(routine *routine, microBatch int32, sets sets) {
 
 // fetch copies it back.
 func (train training) fetch(routine *routine, microBatch int32, sets sets) {
-	if routine.Moved {
+	if routine.Moved > 0 {
 		train.copy(program.Fetch, "up", routine.ticks.Fetch, microBatch)
 		train.read(of(routine.host, sets.late))
 		train.write(routine.inputOf(sets), routine.savedOf(sets), routine.lateOf(sets))

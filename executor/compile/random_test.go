@@ -97,9 +97,11 @@ func newRandomPlan(rng *rand.Rand) *randomPlan {
 	}
 	if train && work.Strategy == costmodel.Pipeline && rng.IntN(2) == 0 {
 		work.OffloadActivations = costmodel.OffloadAll
+		sets := 2 + rng.Int64N(2)
 		for index := range table.Units {
-			regions := &table.Units[index].Regions
-			regions.Moved = regions.Input > 0 && rng.IntN(3) > 0
+			if regions := &table.Units[index].Regions; regions.Input > 0 && rng.IntN(3) > 0 {
+				regions.Moved = sets
+			}
 		}
 		for index := range topology.Devices {
 			on := &topology.Devices[index]
