@@ -41,7 +41,9 @@ func (peaks *StagePeaks) Peak(device, a, b int) int64 {
 // peak is a rank's arena, with the GPU's bytes for its host memory.
 func (peaks *StagePeaks) peak(device int, rank timeline.Rank) int64 {
 	out := peaks.stages.Peak(rank, peaks.residents[device].Workspace)
-	if arenas, ok := peaks.stages.(interface{ HostBytes(rank timeline.Rank) int64 }); ok {
+	if arenas, ok := peaks.stages.(interface {
+		HostBytes(rank timeline.Rank) int64
+	}); ok {
 		out += costmodel.PageTables(arenas.HostBytes(rank))
 	}
 	return out
