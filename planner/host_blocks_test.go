@@ -92,8 +92,9 @@ func TestHostBlocks(t *testing.T) {
 
 // A cap below the memory of 1F1B costs neither recomputation nor a step as long as with it.
 func TestHostInsteadOfRecomputation(t *testing.T) {
+	kind := "h100-80gb"
 	solution := func(host string, bytes int64) (*planner.Solution, error) {
-		found := fixtures.Must(catalogue.Find("h100-80gb"))(t)
+		found := fixtures.Must(catalogue.Find(kind))(t)
 		gpu := found.Device(costmodel.Train)
 		gpu.CapacityBytes = 28 << 30
 		return planner.Solve(t.Context(), planner.Problem{
@@ -111,5 +112,9 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	}
 	if _, err := solution("full", 1<<30); err == nil || !strings.Contains(err.Error(), "of the host's memory, and the topology gives 1.00 GiB: ") {
 		t.Errorf("all blocks with 1 GiB of host memory: %v", err)
+	}
+	kind = "rtx-4090"
+	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate (devmap probe measures it`) {
+		t.Errorf("without the rate of a link: %v", err)
 	}
 }

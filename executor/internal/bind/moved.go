@@ -23,6 +23,9 @@ func moved(frame *frame) error {
 	before := ofHost
 	for _, access := range frame.accesses {
 		kind, buffer := frame.kinds[access.Buffer], &frame.Program.Buffers[access.Buffer]
+		if out := frame.instr.Op == program.Store; (access.Mode == program.Write) != ((kind.what == ofHost) == out) {
+			return fmt.Errorf("%s is read or written the wrong way", buffer.Name)
+		}
 		if kind.what == ofHost {
 			continue
 		}
