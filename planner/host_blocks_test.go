@@ -107,6 +107,9 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	if work := &with.Costs.Workload; without.Costs.Workload.Recompute == "none" || work.Recompute != "none" || with.Value >= without.Value {
 		t.Errorf("%v s with recompute %s, and %v s with recompute %s", with.Value, work.Recompute, without.Value, without.Costs.Workload.Recompute)
 	}
+	if with.LowerBound >= without.LowerBound {
+		t.Errorf("a bound of %v s counts host memory, and one of %v s does not", with.LowerBound, without.LowerBound)
+	}
 	if little := fixtures.Must(solution("auto", 1<<30))(t); little.Costs.Workload.OffloadActivations != "" || little.Value != without.Value {
 		t.Errorf("with 1 GiB of host memory, blocks %q take %v s", little.Costs.Workload.OffloadActivations, little.Value)
 	}
