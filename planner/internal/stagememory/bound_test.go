@@ -101,12 +101,13 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 // devmap's engine.
 func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int, offloaded string) planner.Problem {
 	t.Helper()
-	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
-		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3), 20+rng.IntN(100))
-	m, runtime := int64(gpus)*(1+rng.Int64N(3)), ""
+	runtime, more := "", 0
 	if offloaded != "" {
-		runtime = costmodel.Devmap
+		runtime, more = costmodel.Devmap, 8 // more blocks than a device has sets
 	}
+	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
+		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3)+more, 20+rng.IntN(100))
+	m := int64(gpus) * (1 + rng.Int64N(3))
 	g, table := randomproblem.Costs(t, []byte(config), costmodel.Workload{
 		Runtime: runtime, OffloadActivations: offloaded,
 		Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks), Precision: costmodel.BF16True,
