@@ -37,6 +37,16 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 	if failed != nil && !infeasible(failed) || failed == nil && best.Status == Optimal {
 		return best, failed
 	}
+	best, failed = search.spaced(ctx, best, failed)
+	if failed == nil && best.Costs.Workload.OffloadActivations != "" {
+		best, failed = search.fewest(best)
+	}
+	return search.certified(best, failed)
+}
+
+// spaced returns the best of a solution, with the error that makes it none, and of those with every
+// k-th block in host memory.
+func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed error) (*Solution, error) {
 	first, err := search.spacing()
 	if err != nil {
 		return nil, err
@@ -44,23 +54,17 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 	for _, spacing := range []int{first, first + 1, 2 * first} {
 		found, err := search.solve(ctx, search.every(spacing))
 		switch {
-		case found == nil && err != nil && !infeasible(err):
-			return nil, err
 		case err == nil && (failed != nil || found.Value < best.Value):
-			best, failed = found, nil
-		case found != nil && failed != nil && (best == nil || found.LargestShare < best.LargestShare):
+			return found, nil
+		case err == nil: // a longer distance moves less
+			return best, failed
+		case !infeasible(err):
+			return nil, err
+		case failed != nil && (best == nil || found.LargestShare < best.LargestShare):
 			best, failed = found, err
 		}
-		if err == nil {
-			break // a longer distance moves less
-		}
 	}
-	if failed == nil && best.Costs.Workload.OffloadActivations != "" {
-		if best, err = search.fewest(best); err != nil {
-			return nil, err
-		}
-	}
-	return search.certified(best, failed)
+	return best, failed
 }
 
 // hostTries is how many searches share the time.

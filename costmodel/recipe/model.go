@@ -51,8 +51,8 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 		} else if err := model.write(unit, i, all[i]); err != nil {
 			return nil, err
 		}
-		if unit.Regions.Moved = 0; model.moved[i] && unit.Regions.Input > 0 {
-			unit.Regions.Moved = model.sets
+		if unit.Moved = 0; model.moved[i] && unit.Input > 0 {
+			unit.Moved = model.sets
 		}
 		if err := model.bound(unit); err != nil {
 			return nil, err

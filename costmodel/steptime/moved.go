@@ -33,7 +33,7 @@ type movedPass struct {
 
 // moves prepares a stage for its moved units, if it has any.
 func (line *line) moves(stage *lineStage) {
-	any := false
+	found := false
 	var units []movedUnit
 	writer := 0
 	for unit := stage.first; unit < stage.end; unit++ {
@@ -41,7 +41,7 @@ func (line *line) moves(stage *lineStage) {
 		if regions.Passes {
 			continue
 		}
-		if any = any || regions.Moved > 0; regions.Moved > 0 {
+		if found = found || regions.Moved > 0; regions.Moved > 0 {
 			line.ranks[stage.rank].copies.free = make([]int64, regions.Moved)
 		}
 		if regions.Input > 0 {
@@ -49,7 +49,7 @@ func (line *line) moves(stage *lineStage) {
 		}
 		units = append(units, movedUnit{UnitTicks: line.Unit(unit, line.devices[stage.rank]), unit: unit, moves: regions.Moved > 0, keeps: regions.Input > 0, learns: regions.Learns})
 	}
-	if !any {
+	if !found {
 		return
 	}
 	stage.units = units
@@ -154,4 +154,11 @@ func (line *line) clocks(rank *simulatedRank) (all []*int64) {
 		}
 	}
 	return all
+}
+
+// shift moves them by so many ticks.
+func (line *line) shift(rank *simulatedRank, ticks int64) {
+	for _, clock := range line.clocks(rank) {
+		*clock += ticks
+	}
 }

@@ -168,9 +168,7 @@ func (line *line) pass(from, to *state) {
 	for i := range line.ranks {
 		line.ranks[i].times += times * (to.times[i] - from.times[i])
 		line.ranks[i].clock += more
-		for _, clock := range line.clocks(&line.ranks[i]) {
-			*clock += more
-		}
+		line.shift(&line.ranks[i], more)
 	}
 	for i := range line.stages {
 		line.stages[i].out.left += more

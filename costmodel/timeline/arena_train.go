@@ -146,11 +146,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 			made.Grads = regions.Grads
 		}
 		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
-		saved, late, _ := regions.Sets()
-		if regions.Moved > 0 && !(whole && regions.Learns) {
-			saved += late
-		}
-		step.emit(stepEvent{Change: activations(-saved)})
+		step.emit(stepEvent{Change: activations(-endsWith(regions, whole))})
 		if whole {
 			var over costmodel.Memory
 			over.Activations = regions.Pending
@@ -164,6 +160,16 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 	}
 	step.began[number] = true
 	step.ran[number] = step.ran[number] || whole
+}
+
+// endsWith are the saved bytes that end with a unit's backward, or with its first half. Moved ones
+// leave for the second half.
+func endsWith(regions *costmodel.Regions, whole bool) int64 {
+	saved, late, _ := regions.Sets()
+	if learns := whole && regions.Learns; regions.Moved > 0 && !learns {
+		return saved + late
+	}
+	return saved
 }
 
 // learn is the second half of a chunk's backward: the gradients of its weights.
