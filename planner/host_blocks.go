@@ -52,16 +52,18 @@ func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed err
 		return nil, err
 	}
 	for _, spacing := range []int{first, first + 1, 2 * first} {
-		found, err := search.solve(ctx, search.every(spacing))
+		found, why := search.solve(ctx, search.every(spacing))
 		switch {
-		case err == nil && (failed != nil || found.Value < best.Value):
-			return found, nil
-		case err == nil: // a longer distance moves less
-			return best, failed
-		case !infeasible(err):
-			return nil, err
-		case failed != nil && (best == nil || found.LargestShare < best.LargestShare):
-			best, failed = found, err
+		case why != nil && !infeasible(why):
+			return nil, why
+		case why != nil && failed == nil:
+		case why != nil && (best == nil || found.LargestShare < best.LargestShare):
+			best, failed = found, why
+		case why == nil && (failed != nil || found.Value < best.Value):
+			best, failed = found, nil
+		}
+		if why == nil {
+			break // a longer distance moves less
 		}
 	}
 	return best, failed
