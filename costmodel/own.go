@@ -1,6 +1,9 @@
 package costmodel
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // own are measurements of devmap's own engine on a GPU ("devmap probe"). They replace those of
 // [Device] when that engine runs; zero: not measured.
@@ -16,6 +19,12 @@ type own struct {
 	DeviceCopyBytesPerSecond   float64 `json:"device_copy_bytes_per_second"`
 	HostToDeviceBytesPerSecond float64 `json:"host_to_device_bytes_per_second"`
 	DeviceToHostBytesPerSecond float64 `json:"device_to_host_bytes_per_second"`
+}
+
+// Copies are how fast a device copies to pinned memory of the host, and from it, in bytes a second: as
+// measured, else as its kind does. 0: unknown.
+func (device *Device) Copies() (down, up float64) {
+	return cmp.Or(device.Own.DeviceToHostBytesPerSecond, device.PinnedBytesPerSecond), cmp.Or(device.Own.HostToDeviceBytesPerSecond, device.PinnedBytesPerSecond)
 }
 
 func (measured *own) check() error {

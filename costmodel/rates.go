@@ -48,6 +48,9 @@ type Rates struct {
 	// DiskBytesPerSecond from its disk: weights that were offloaded.
 	CPUBytesPerSecond  float64 `json:"cpu_bytes_per_second,omitzero"`
 	DiskBytesPerSecond float64 `json:"disk_bytes_per_second,omitzero"`
+	// PinnedBytesPerSecond is copied from and to pinned memory of the host, each way: activations
+	// that were offloaded.
+	PinnedBytesPerSecond float64 `json:"pinned_bytes_per_second,omitzero"`
 	// The ratios are measured seconds of a run of devmap's engine over those by the rates above: of
 	// forwards, of backwards or their part to the gradient of the input, of the gradients of weights,
 	// and of the optimizer's step.
@@ -78,7 +81,7 @@ func (rates *Rates) all() []*float64 {
 		&rates.BytesPerSecond, &rates.StridedBytesPerSecond, &rates.UpdateBytesPerSecond, &rates.FP32UpdateBytesPerSecond,
 		&rates.KernelSeconds, &rates.OperationSeconds, &rates.RowSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
 		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.OverlappedBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
-		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond,
+		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond, &rates.PinnedBytesPerSecond,
 		&rates.ForwardRatio, &rates.BackwardRatio, &rates.WeightsRatio, &rates.UpdateRatio,
 	}
 }

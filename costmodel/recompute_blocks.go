@@ -17,11 +17,24 @@ const mostBlocks = 1 << 20
 // none of them, or those of a list such as 0-5,9. Blocks are units with several layers, numbered in
 // the order they run. The error is a list with a block that the model does not have.
 func (workload *Workload) Recomputed(count int) ([]bool, error) {
+	all := workload.Recompute == RecomputeFull || workload.Recompute == value.RecomputeSelective
+	return listed("recompute", workload.Recompute, all, count)
+}
+
+// Offloads returns, for each of count blocks, whether its saved activations leave for host memory
+// between forward and backward: all, none, or those of a list, as of [Workload.Recomputed].
+func (workload *Workload) Offloads(count int) ([]bool, error) {
+	return listed("offload_activations", workload.OffloadActivations, workload.OffloadActivations == OffloadAll, count)
+}
+
+// listed returns which of count blocks a field's text lists. Any other text is for all of them, or for
+// none.
+func listed(field, text string, all bool, count int) ([]bool, error) {
 	out := make([]bool, count)
-	runs, err := blockRuns(workload.Recompute)
+	runs, err := blockRuns(text)
 	if err != nil {
 		for block := range out {
-			out[block] = workload.Recompute == RecomputeFull || workload.Recompute == value.RecomputeSelective
+			out[block] = all
 		}
 		return out, nil
 	}
@@ -31,7 +44,7 @@ func (workload *Workload) Recomputed(count int) ([]bool, error) {
 			if count > 0 {
 				last = fmt.Sprintf("the last is %d", count-1)
 			}
-			return nil, Refuse(Set("recompute", workload.Recompute), "block %d is none of the model's: %s", run.End-1, last)
+			return nil, Refuse(Set(field, text), "block %d is none of the model's: %s", run.End-1, last)
 		}
 		for block := run.First; block < run.End; block++ {
 			out[block] = true
@@ -43,6 +56,12 @@ func (workload *Workload) Recomputed(count int) ([]bool, error) {
 // ListsRecomputed reports that the workload recomputes some blocks, by a list.
 func (workload *Workload) ListsRecomputed() bool {
 	_, err := blockRuns(workload.Recompute)
+	return err == nil
+}
+
+// ListsOffloaded reports that the workload offloads activations of some blocks, by a list.
+func (workload *Workload) ListsOffloaded() bool {
+	_, err := blockRuns(workload.OffloadActivations)
 	return err == nil
 }
 
@@ -78,7 +97,7 @@ func RecomputeOf(blocks []bool) string {
 func (field *Field) malformed(text string) string {
 	var err error
 	switch own, _ := value.OwnOrder(text); {
-	case field.Name == "recompute" && text != "" && strings.Trim(text[:1], "0123456789-, ") == "":
+	case (field.Name == "recompute" || field.Name == "offload_activations") && text != "" && strings.Trim(text[:1], "0123456789-, ") == "":
 		if _, err = blockRuns(text); err != nil {
 			err = fmt.Errorf("is no list of blocks such as 0-5,9: %w", err)
 		}

@@ -18,6 +18,9 @@ type Regions struct {
 	// Input is 0 if the unit adds to its input in place. A recomputed unit has a Saved of 0. Remade
 	// are then the results that backward needs, at the beginning of Forward and Backward.
 	Input, Saved, Remade int64
+	// Moved is not 0 if these, with Late, wait in host memory from forward to backward. It is how many
+	// sets of them a device has then, for all such units in turn.
+	Moved int64
 	// A backward in two halves has more lifetimes ([ScheduleKind.Split]). Saved ends with the
 	// gradient of the input. Late is saved too, and ends with the gradients of the weights; so does
 	// the input if KeepsInput. Pending begins with the one half and ends with the other: the gradients
@@ -47,6 +50,23 @@ func (regions *Regions) Sets() (saved, late, pending int64) {
 		return saved, late + regions.Input, regions.Pending
 	}
 	return saved + regions.Input, late, regions.Pending
+}
+
+// OnDevice are [Regions.Sets] as the arena holds them for each micro-batch.
+func (regions *Regions) OnDevice() (saved, late, pending int64) {
+	saved, late, pending = regions.Sets()
+	if regions.Moved > 0 {
+		return 0, 0, pending
+	}
+	return saved, late, pending
+}
+
+// Out are the bytes of a micro-batch that wait in host memory.
+func (regions *Regions) Out() int64 {
+	if regions.Moved == 0 {
+		return 0
+	}
+	return regions.Input + regions.Saved + regions.Late
 }
 
 // Scratch is the scratch of a unit's passes in training. A whole backward of a schedule that splits

@@ -58,6 +58,9 @@ type Workload struct {
 	// Recompute is what forward drops and backward computes again: none, full,
 	// selective, or auto: none or full, chosen for each stage of a pipeline.
 	Recompute string `json:"recompute"`
+	// OffloadActivations are the blocks whose saved activations wait in host memory from forward to
+	// backward: full, auto, or a list such as 0-5,9. Empty: none.
+	OffloadActivations string `json:"offload_activations,omitzero"`
 
 	// World is the number of GPUs if each runs the whole model or a pipeline's stage.
 	World int64 `json:"world,omitzero"`
@@ -198,4 +201,7 @@ const (
 const (
 	RecomputeNone = "none"
 	RecomputeFull = "full" // every wrap unit
+
+	// OffloadAll offloads the activations of all blocks.
+	OffloadAll = "full"
 )

@@ -75,7 +75,7 @@ func areaEnd(area *bind.Area) int64 {
 func (plan *arenaPlan) cut(prog *program.Program, device int32) {
 	var buffers []*program.Buffer
 	for index := range prog.Buffers {
-		if buffer := &prog.Buffers[index]; buffer.Device == device {
+		if buffer := &prog.Buffers[index]; buffer.Device == device && buffer.Class != program.Host {
 			buffers = append(buffers, buffer)
 			plan.cuts = append(plan.cuts, buffer.Offset, buffer.Offset+buffer.Bytes)
 		}

@@ -113,8 +113,11 @@ func (problem Problem) Resolved() (Problem, error) {
 		return problem, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "a plan has one strategy; strategy.Rows of package planner/strategy compares all")
 	}
 	var err error
-	if problem.Topology, err = catalogue.Named(problem.Topology, workload.Mode); err != nil || problem.Costs != nil || problem.Diffusion != nil {
+	if problem.Topology, err = catalogue.Named(problem.Topology, workload.Mode); err != nil || problem.Diffusion != nil {
 		return problem, err
+	}
+	if problem.Costs != nil {
+		return problem.copying()
 	}
 	if workload, err = estimate.Resolve(problem.Graph, estimate.On(problem.Graph, workload, problem.Topology)); err != nil {
 		return problem, err
@@ -122,7 +125,7 @@ func (problem Problem) Resolved() (Problem, error) {
 	if problem.Costs, err = estimate.Table(problem.Graph, workload); err != nil {
 		return problem, fmt.Errorf("counting %q: %w", problem.Graph.Name, err)
 	}
-	return problem, nil
+	return problem.copying()
 }
 
 // unitsAlone returns the costs without Part, for methods that add up single units.

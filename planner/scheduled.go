@@ -20,7 +20,7 @@ import (
 func scheduled(problem *Problem) bool {
 	workload := &problem.Costs.Workload
 	switch {
-	case workload.Schedule == costmodel.AutoSchedule:
+	case workload.Schedule == costmodel.AutoSchedule, workload.OffloadActivations == recomputeAuto:
 		return true
 	case workload.Recompute != recomputeAuto || !workload.Strategy.Traits().Staged:
 		return false
@@ -45,6 +45,9 @@ func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Top
 	}
 	if problem.Objective == Latency {
 		return nil, costmodel.Refuse(costmodel.Set("schedule", workload.Schedule), "a request has no schedule")
+	}
+	if workload.OffloadActivations == recomputeAuto {
+		return solveOffloaded(ctx, problem, budgets, settings)
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()

@@ -16,6 +16,14 @@ import (
 // the closest one with an [*InfeasibleError]. A constraint that no map keeps is a
 // [*ConstraintError]. Other errors are those of [Problem.Resolved].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
+	sol, err := solve(ctx, problem, settings)
+	if err == nil {
+		err = sol.hosted()
+	}
+	return sol, err
+}
+
+func solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
 	problem, err := problem.Resolved()
 	switch {
 	case err != nil:

@@ -12,15 +12,18 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// TestSplitPipelines compares the solvers of pipelines with a split backward with all maps: small
-// models under devmap's engine, on GPUs with different budgets.
+// TestSplitPipelines compares the solvers of pipelines with a split backward, and of those that offload
+// activations, with all maps: small models under devmap's engine, on GPUs with different budgets.
 func TestSplitPipelines(t *testing.T) {
 	t.Parallel()
 	var c tally
-	for seed := range uint64(80) {
+	for seed := range uint64(160) {
 		rng := rand.New(rand.NewPCG(seed, 45))
-		kind := costmodel.ScheduleKinds()[3+rng.IntN(4)]
-		p, err := splitProblem(rng, kind)
+		kind, offloads := costmodel.ScheduleKinds()[3+rng.IntN(4)], seed >= 80
+		if offloads {
+			kind = costmodel.ScheduleKinds()[rng.IntN(7)]
+		}
+		p, err := splitProblem(rng, kind, offloads)
 		if err != nil {
 			t.Fatal(seed, err)
 		}
@@ -30,12 +33,12 @@ func TestSplitPipelines(t *testing.T) {
 		}
 	}
 	t.Log(c.String())
-	if c.faults() > 0 || 2*c.optimal < c.solved || c.solved < 40 {
+	if c.faults() > 0 || 2*c.optimal < c.solved || c.solved < 80 {
 		t.Errorf("%d faults; %d of %d solved are proved", c.faults(), c.optimal, c.solved)
 	}
 }
 
-func splitProblem(rng *rand.Rand, kind costmodel.ScheduleKind) (*planner.Problem, error) {
+func splitProblem(rng *rand.Rand, kind costmodel.ScheduleKind, offloads bool) (*planner.Problem, error) {
 	config := fmt.Sprintf(`{"model_type":"llama","hidden_size":64,"intermediate_size":%d,"num_hidden_layers":%d,"num_attention_heads":4,"vocab_size":%d,"tie_word_embeddings":%t,"max_position_embeddings":64}`,
 		64+32*rng.IntN(8), 3+rng.IntN(4), 256+512*rng.IntN(4), rng.IntN(2) == 0)
 	graph, err := hf.FromConfig("small", []byte(config))
@@ -43,8 +46,12 @@ func splitProblem(rng *rand.Rand, kind costmodel.ScheduleKind) (*planner.Problem
 		return nil, err
 	}
 	devices, m := 2+rng.IntN(2), 1+rng.Int64N(9)
+	moved := ""
+	if offloads {
+		moved = []string{costmodel.OffloadAll, "0,2", "1-2", "0"}[rng.IntN(4)]
+	}
 	workload, err := estimate.Resolve(graph, costmodel.Workload{
-		Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Schedule: kind, World: int64(devices), Mode: costmodel.Train,
+		OffloadActivations: moved, Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Schedule: kind, World: int64(devices), Mode: costmodel.Train,
 		Batch: m, MicroBatches: m, Seq: 32, Precision: costmodel.BF16True,
 	})
 	if err != nil {
@@ -61,6 +68,9 @@ func splitProblem(rng *rand.Rand, kind costmodel.ScheduleKind) (*planner.Problem
 	topo := &costmodel.Topology{}
 	for range devices {
 		device := gpu.Device(workload.Mode)
+		if offloads {
+			device.PinnedBytesPerSecond = []float64{1e8, 1e9, 1e10, 1e11}[rng.IntN(4)]
+		}
 		device.CapacityBytes -= int64(rng.IntN(2)) * device.CapacityBytes / 3
 		topo.Devices = append(topo.Devices, device)
 	}

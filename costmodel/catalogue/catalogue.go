@@ -29,8 +29,10 @@ type GPU struct {
 	FP32FLOPS          float64 `json:"fp32_flops,omitzero"` // without TF32
 	BytesPerSecond     float64 `json:"bytes_per_second,omitzero"`
 	LinkBytesPerSecond float64 `json:"link_bytes_per_second,omitzero"`
-	ComputeCapability  string  `json:"compute_capability"`
-	Source             string  `json:"source"`
+	// PinnedBytesPerSecond is copied from and to pinned memory of the host, each way.
+	PinnedBytesPerSecond float64 `json:"pinned_bytes_per_second,omitzero"`
+	ComputeCapability    string  `json:"compute_capability"`
+	Source               string  `json:"source"`
 }
 
 type constant struct {

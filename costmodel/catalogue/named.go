@@ -32,3 +32,22 @@ func Named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topolo
 	}
 	return &out, out.Check()
 }
+
+// WithCopies returns the topology with the catalogue's rate of copies between host and device for
+// devices without a measured one. The error names a device whose rate is not known.
+func WithCopies(topology *costmodel.Topology) (*costmodel.Topology, error) {
+	out := *topology
+	out.Devices = slices.Clone(topology.Devices)
+	for i := range out.Devices {
+		device := &out.Devices[i]
+		if down, up := device.Copies(); down > 0 && up > 0 {
+			continue
+		}
+		gpu, err := Find(device.Name)
+		if err != nil || gpu.PinnedBytesPerSecond == 0 {
+			return nil, fmt.Errorf("GPU %d (%q) copies to the host at an unknown rate (devmap probe measures it; a topology has pinned_bytes_per_second)", i, device.Name)
+		}
+		device.PinnedBytesPerSecond = gpu.PinnedBytesPerSecond
+	}
+	return &out, nil
+}

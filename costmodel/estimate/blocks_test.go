@@ -125,6 +125,37 @@ func TestRefusedBlocks(t *testing.T) {
 	}
 }
 
+// TestRefusedOffloads: activations leave for the host in the training of devmap's pipelines alone.
+func TestRefusedOffloads(t *testing.T) {
+	graph := blocksModel(t, "llama-3.2-1b")
+	for _, row := range []struct {
+		runtime  string
+		strategy costmodel.Strategy
+		mode     costmodel.Mode
+		blocks   string
+		why      string
+	}{
+		{"torch", costmodel.Pipeline, costmodel.Train, "full", "only devmap's engine"},
+		{costmodel.Devmap, costmodel.DeviceMap, costmodel.Train, "full", "in pipelines, also of one GPU"},
+		{costmodel.Devmap, costmodel.Pipeline, costmodel.Infer, "0-2", "keeps no activations"},
+		{costmodel.Devmap, costmodel.Pipeline, costmodel.Train, "3,16", "the last is 15"},
+		{costmodel.Devmap, costmodel.Pipeline, costmodel.Train, "3,2", "is no list of blocks"},
+		{costmodel.Devmap, costmodel.Pipeline, costmodel.Train, "0-15", ""},
+		{costmodel.Devmap, costmodel.Pipeline, costmodel.Train, "auto", ""},
+	} {
+		resolved, err := estimate.Resolve(graph, costmodel.Workload{
+			Mode: row.mode, Strategy: row.strategy, Runtime: row.runtime, OffloadActivations: row.blocks,
+			World: 2, Batch: 4, MicroBatches: 4, Seq: 256, Precision: costmodel.BF16True,
+		})
+		if err == nil {
+			_, err = estimate.Table(graph, resolved)
+		}
+		if err == nil != (row.why == "") || err != nil && !strings.Contains(err.Error(), row.why) {
+			t.Errorf("%s, %s, %s, blocks %s: %v; want %q", row.runtime, row.strategy, row.mode, row.blocks, err, row.why)
+		}
+	}
+}
+
 // TestRefusedSchedules: torch runs no schedule with a split backward, and a V has two stages on each GPU.
 func TestRefusedSchedules(t *testing.T) {
 	graph := blocksModel(t, "llama-3.2-1b")

@@ -52,7 +52,7 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkBlocks(workload); err != nil {
 		return nil, err
 	}
-	if err := checkSelective(workload); err != nil {
+	if err := cmp.Or(checkSelective(workload), checkOffloaded(workload)); err != nil {
 		return nil, err
 	}
 	if workload.MemFraction != 0 && workload.Runtime != value.JAX {
@@ -154,6 +154,22 @@ func checkBlocks(workload *costmodel.Workload) error {
 	}
 	return refuse("recompute", workload.Recompute, "%v recomputes all blocks or none (full or none); a list of blocks works with %v, and with %v and a wrapper of your own",
 		costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", costmodel.Devmap), costmodel.Set("runtime", value.Torch))
+}
+
+// checkOffloaded refuses to offload activations where no engine does so.
+func checkOffloaded(workload *costmodel.Workload) error {
+	switch {
+	case workload.OffloadActivations == "":
+		return nil
+	case workload.Mode != costmodel.Train:
+		return refuse("offload_activations", workload.OffloadActivations, "%v keeps no activations for a backward: it is for %v", costmodel.Set("mode", workload.Mode), costmodel.Set("mode", costmodel.Train))
+	case workload.Runtime != costmodel.Devmap:
+		return refuse("offload_activations", workload.OffloadActivations, "only devmap's engine moves activations to the host: %v with %v does; %v saves their memory elsewhere",
+			costmodel.Set("runtime", costmodel.Devmap), costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("recompute", costmodel.RecomputeFull))
+	case !workload.Strategy.Traits().Staged:
+		return refuse("offload_activations", workload.OffloadActivations, "devmap's engine moves activations in pipelines, also of one GPU: %v", costmodel.Set("strategy", costmodel.Pipeline))
+	}
+	return nil
 }
 
 // checkSelective refuses selective recompute except under torchtitan. Accelerate, Lightning and

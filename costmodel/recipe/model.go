@@ -28,7 +28,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	if err := model.check(); err != nil {
 		return nil, err
 	}
-	if err := model.findRecomputed(); err != nil {
+	if err := model.findBlocks(); err != nil {
 		return nil, err
 	}
 	model.sizes()
@@ -50,6 +50,9 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 			unit.Name = name
 		} else if err := model.write(unit, i, all[i]); err != nil {
 			return nil, err
+		}
+		if unit.Moved = 0; model.moved[i] && unit.Input > 0 {
+			unit.Moved = model.sets
 		}
 		if err := model.bound(unit); err != nil {
 			return nil, err

@@ -18,6 +18,8 @@ type model struct {
 	width                int64 // of the stream
 	generates            bool
 	again                []bool // by unit: its forward runs again in backward
+	moved                []bool // by unit: its saved tensors wait in host memory
+	sets                 int64  // of these that a device has
 
 	bytes float64 // of the units so far
 	loose bool    // a layer was refused for its inputs
@@ -43,9 +45,9 @@ func (model *model) recomputes(unit int) bool {
 	return model.train && model.again[unit]
 }
 
-// findRecomputed finds these blocks.
-func (model *model) findRecomputed() error {
-	model.again = make([]bool, len(model.graph.Units))
+// findBlocks finds these blocks, and those whose saved tensors leave for host memory.
+func (model *model) findBlocks() error {
+	model.again, model.moved = make([]bool, len(model.graph.Units)), make([]bool, len(model.graph.Units))
 	var blocks []int
 	for unit := range model.graph.Units {
 		if len(model.graph.Units[unit].Exec) > 1 {
@@ -56,8 +58,20 @@ func (model *model) findRecomputed() error {
 	if err != nil {
 		return err
 	}
+	moved, err := model.workload.Offloads(len(blocks))
+	if err != nil {
+		return err
+	}
 	for i, unit := range blocks {
-		model.again[unit] = again[i]
+		model.again[unit], model.moved[unit] = again[i], model.train && moved[i]
+	}
+	// One set is of the block that runs, and the other of the one before it, which leaves, or of the
+	// next. If both move, there are three.
+	model.sets = 2
+	for i := 1; i < len(moved); i++ {
+		if moved[i-1] && moved[i] {
+			model.sets = 3
+		}
 	}
 	return nil
 }

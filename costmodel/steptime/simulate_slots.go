@@ -15,6 +15,7 @@ type job struct {
 	in     *channel
 	out    *channel
 	buffer *buffer // that out is sent from
+	moved  *movedPass
 
 	began, ended int64 // when its input was there, and when it was through, the last time
 }
@@ -97,6 +98,7 @@ type simulatedRank struct {
 	times                int64 // of the row are over
 	half                 bool  // the action has run but for its last kernels
 	untilRow, untilTimes int64 // it goes no further
+	copies               copies
 }
 
 // row is a row of jobs that a rank runs times over ([order.Phase]).
@@ -154,9 +156,15 @@ func (now *job) begin(rank *simulatedRank) bool {
 		}
 	}
 	now.began = rank.clock
-	rank.clock += now.total - now.last
+	frees := now.began + now.frees
+	if moved := now.moved; moved != nil {
+		moved.run(rank, 0, moved.writer)
+		frees = moved.frees
+	} else {
+		rank.clock += now.total - now.last
+	}
 	if now.in != nil && !now.alone {
-		now.in.release(now.began + now.frees)
+		now.in.release(frees)
 	}
 	rank.half = true
 	return true
@@ -170,12 +178,18 @@ func (now *job) end(rank *simulatedRank) bool {
 		}
 		rank.clock = max(rank.clock, now.buffer.left)
 	}
-	rank.clock += now.last
+	frees, sent := rank.clock+now.last-(now.total-now.frees), rank.clock+now.last
+	if moved := now.moved; moved != nil {
+		moved.run(rank, moved.writer, len(moved.stage.units))
+		frees, sent = moved.frees, moved.sent
+	} else {
+		rank.clock += now.last
+	}
 	if now.in != nil && now.alone {
-		now.in.release(rank.clock - (now.total - now.frees))
+		now.in.release(frees)
 	}
 	if now.out != nil {
-		now.out.send(now.buffer, rank.clock)
+		now.out.send(now.buffer, sent)
 	}
 	rank.half, now.ended = false, rank.clock
 	return true

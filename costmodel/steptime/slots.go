@@ -26,6 +26,7 @@ type lineStage struct {
 	learn, whole              job    // the second half of backward, and both halves at once
 	final                     job    // the last decode: no token follows it
 	out, dout                 buffer // of the message on, and of the gradient back
+	units                     []movedUnit
 }
 
 // line is the pipeline of a placement.
@@ -68,6 +69,7 @@ func (ticks *Ticks) line(place []int) *line {
 		stage := &line.stages[i]
 		stage.whole = stage.backward
 		stage.whole.total += stage.learn.total
+		line.moves(stage)
 	}
 	line.rows()
 	return line

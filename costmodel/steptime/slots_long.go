@@ -106,6 +106,11 @@ func (line *line) state() state {
 		out.times[i] = rank.times
 		out.places = append(out.places, int64(rank.row), int64(rank.action), flag(rank.half))
 		since(rank, rank.clock)
+		clocks := line.clocks(rank)
+		out.places = append(out.places, int64(rank.copies.next%max(1, len(rank.copies.free))), int64(len(clocks)))
+		for _, clock := range clocks { // a copy may have begun before its rank came to it
+			out.clocks = append(out.clocks, *clock-out.clock)
+		}
 	}
 	for i := range line.stages {
 		for _, from := range []*buffer{&line.stages[i].out, &line.stages[i].dout} {
@@ -163,6 +168,7 @@ func (line *line) pass(from, to *state) {
 	for i := range line.ranks {
 		line.ranks[i].times += times * (to.times[i] - from.times[i])
 		line.ranks[i].clock += more
+		line.shift(&line.ranks[i], more)
 	}
 	for i := range line.stages {
 		line.stages[i].out.left += more

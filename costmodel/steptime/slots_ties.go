@@ -68,6 +68,11 @@ func (line *line) lastBackward(unit int) (end int64, rank int) {
 		if unit < stage.first || unit >= stage.end {
 			continue
 		}
+		for i := range stage.units { // units that pass run with the next one
+			if last := i == len(stage.units)-1; stage.units[i].unit >= unit || last {
+				return stage.units[i].ended, stage.rank
+			}
+		}
 		if stage.whole.ended > stage.learn.ended {
 			end = stage.whole.began
 			for after := unit; after < stage.end; after++ {

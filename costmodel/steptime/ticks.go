@@ -32,6 +32,8 @@ const perSecond = 1e12
 // second half of a backward in two.
 type UnitTicks struct {
 	Forward, Recompute, Backward, Learn, Token int64
+	// Store and Fetch are the copies of a micro-batch's moved tensors to host memory and back.
+	Store, Fetch int64
 
 	update int64 // of its own weights
 }
@@ -96,7 +98,10 @@ func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 
 func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
 	took := engineOf(on, &ticks.table.Units[unit].Work, &ticks.table.Workload)
+	moved := float64(ticks.table.Units[unit].Regions.Out())
+	down, up := on.Copies()
 	return UnitTicks{
+		Store: ticks.of(over(moved, down)), Fetch: ticks.of(over(moved, up)),
 		Forward: ticks.of(took.forward), Token: ticks.of(took.token), Recompute: ticks.of(took.recompute),
 		Backward: ticks.of(took.backward), Learn: ticks.of(took.learn), update: ticks.of(took.update),
 	}

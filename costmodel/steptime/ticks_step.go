@@ -68,7 +68,7 @@ func (ticks *Ticks) longest(place []int) float64 {
 	var total float64
 	for unit, device := range place {
 		took := Unit(ticks.table, ticks.topo, device, unit)
-		seconds := batches*(took.Forward+took.Backward+tokens*took.Token) + took.Update
+		seconds := batches*(took.Forward+took.Backward+tokens*took.Token) + took.Update + batches*ticks.copied(unit, device)
 		if unit > 0 && place[unit-1] != device {
 			output := ticks.table.Units[unit-1].Work.Output
 			seconds += batches * (1 + tokens) * (ticks.topo.SendSeconds(place[unit-1], device, output) + ticks.topo.SendSeconds(device, place[unit-1], output))
@@ -82,6 +82,13 @@ func (ticks *Ticks) longest(place []int) float64 {
 		total += seconds
 	}
 	return math.Ldexp(total*perSecond, -ticks.scale)
+}
+
+// copied is the time of all copies of a unit's saved tensors, which a backward in halves fetches twice.
+func (ticks *Ticks) copied(unit, device int) float64 {
+	moved := float64(ticks.table.Units[unit].Regions.Out())
+	down, up := ticks.topo.Devices[device].Copies()
+	return over(moved, down) + 2*over(moved, up)
 }
 
 // endless is the step that has no end.

@@ -241,9 +241,9 @@ func arenaSlots(table *costmodel.Table, schedule costmodel.Schedule) int64 {
 }
 
 // stacked reports a step with gradients that grow into freed activations: of one micro-batch, with
-// whole backwards.
-func stacked(schedule costmodel.Schedule) bool {
-	return schedule.MicroBatches == 1 && !schedule.Kind.Split()
+// whole backwards, and no activations in host memory.
+func stacked(workload *costmodel.Workload, schedule costmodel.Schedule) bool {
+	return schedule.MicroBatches == 1 && !schedule.Kind.Split() && workload.OffloadActivations == ""
 }
 
 // depths are the micro-batches in flight, by chunk.

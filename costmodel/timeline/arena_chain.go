@@ -20,6 +20,8 @@ type arenaChain struct {
 	output        sparse // of units that do not pass
 	scratch       sparse
 	whole         sparse // the same with whole backwards, if the schedule splits others
+	moved         sparse // what a micro-batch has in host memory
+	sets          int64  // of these on a device
 	stack         arenaStacks
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
 	leastOut      []border // of one that ends after a unit, not the last, or later
@@ -32,7 +34,8 @@ type arenaChain struct {
 // arenaSums are the additive figures of the units before one.
 type arenaSums struct {
 	throughout, grads, results int64
-	saved, late, pending       int64 // [costmodel.Regions.Sets]
+	saved, late, pending       int64 // [costmodel.Regions.OnDevice]
+	out                        int64 // [costmodel.Regions.Out]
 	products, runs             int   // how many run products, and do not pass
 }
 
@@ -51,7 +54,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		chain.ties = nil // under a device map the uses of a weight are on one device
 	}
 	chain.before[0], chain.keeps[0] = -1, -1
-	output, scratch, whole := make([]int64, count), make([]int64, count), make([]int64, count)
+	output, scratch, whole, moved := make([]int64, count), make([]int64, count), make([]int64, count), make([]int64, count)
 	for i := range table.Units {
 		regions := &table.Units[i].Regions
 		chain.sums[i+1] = chain.plus(chain.sums[i], &table.Units[i])
@@ -65,12 +68,13 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		scratch[i] = regions.Forward
 		switch {
 		case chain.mode == costmodel.Train:
-			scratch[i], whole[i] = regions.Scratch(false), regions.Scratch(true)
+			scratch[i], whole[i], moved[i] = regions.Scratch(false), regions.Scratch(true), regions.Out()
+			chain.sets = max(chain.sets, regions.Moved)
 		case chain.ids > 0:
 			scratch[i] = max(scratch[i], regions.Decode)
 		}
 	}
-	chain.output, chain.scratch, chain.whole = unlessZero(output), unlessZero(scratch), unlessZero(whole)
+	chain.output, chain.scratch, chain.whole, chain.moved = unlessZero(output), unlessZero(scratch), unlessZero(whole), unlessZero(moved)
 	if chain.mode == costmodel.Train {
 		chain.stack = newArenaStacks(table.Units, chain.sums)
 	}
@@ -84,8 +88,9 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		saved, late, pending := regions.Sets()
+		saved, late, pending := regions.OnDevice()
 		before.saved, before.late, before.pending = before.saved+saved, before.late+late, before.pending+pending
+		before.out += regions.Out()
 	}
 	if chain.mode != costmodel.Load {
 		before.throughout += regions.Cache + regions.Feed
@@ -144,6 +149,17 @@ func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 	return chain.peak(&sum, place, workspace, true)
 }
 
+// HostBytes is [HostBytes] of a rank.
+func (chain *arenaChain) HostBytes(place Rank) (bytes int64) {
+	if len(chain.moved) == 0 {
+		return 0
+	}
+	for i, at := range place.Chunks {
+		bytes += chain.depths(place)[i].Late * (chain.sums[at.End].out - chain.sums[at.First].out)
+	}
+	return bytes
+}
+
 // Floor is a lower bound of [arenaChain.Peak] for the device and for any that holds more units: at
 // an end of the model a run has no message, and no slots for it. Empty chunks may be filled. If
 // grows, the device's runs may reach any unit. In a pipeline with a unit on every rank, only the
@@ -181,6 +197,7 @@ func (chain *arenaChain) leastOf(sum *arenaSum, place Rank, at costmodel.Interva
 type arenaSum struct {
 	entering, leaving, entered int64 // messages in and out, and in of a token
 	results, passed, scratch   int64
+	moved                      int64
 	products                   int
 	stack                      arenaStack
 }
@@ -203,11 +220,12 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 	if train && exact {
 		all += chain.tiedSlots(place.Chunks)
 	}
-	rings := train && !stacked(place.Schedule)
+	rings := train && !stacked(&chain.table.Workload, place.Schedule)
 	for i, at := range place.Chunks {
 		if at.First < at.End {
 			chain.run(sum, at)
 			if rings {
+				sum.moved = max(sum.moved, chain.moved.max(at.First, at.End))
 				if chain.depths(place)[i].Whole > 0 {
 					sum.scratch = max(sum.scratch, chain.whole.max(at.First, at.End))
 				}
@@ -217,7 +235,7 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 			}
 		}
 	}
-	all += sum.results + sum.passed
+	all += sum.results + sum.passed + chain.sets*sum.moved
 	if sum.products > 0 {
 		all += aligned(workspace)
 	}

@@ -12,17 +12,33 @@ func (place *arena) size() int64 {
 	switch {
 	case place.mode != costmodel.Train:
 		return all + place.scratch()
-	case stacked(place.schedule):
+	case stacked(&place.table.Workload, place.schedule):
 		return all + place.stack()
 	}
+	depth, moved, sets := place.depths(), int64(0), int64(0)
+	for i := range place.chunks {
+		for _, unit := range place.chunks[i].units {
+			saved, late, pending := unit.Regions.OnDevice()
+			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
+			moved, sets = max(moved, unit.Regions.Out()), max(sets, unit.Regions.Moved)
+		}
+	}
+	return all + sets*moved + place.scratch()
+}
+
+// HostBytes are the bytes of host memory in which a rank's activations wait.
+func HostBytes(table *costmodel.Table, rank Rank) (bytes int64) {
+	if table.Workload.OffloadActivations == "" {
+		return 0
+	}
+	place := newArena(table, rank, &costmodel.Device{})
 	depth := place.depths()
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
-			saved, late, pending := unit.Regions.Sets()
-			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
+			bytes += depth[i].Late * unit.Regions.Out()
 		}
 	}
-	return all + place.scratch()
+	return bytes
 }
 
 // messages are the slots of all that comes in.

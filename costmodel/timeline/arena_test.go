@@ -23,6 +23,9 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 	if workload.Mode == costmodel.Infer && rng.IntN(2) == 0 {
 		workload.NewTokens = rng.Int64N(6)
 	}
+	if workload.Mode == costmodel.Train && rng.IntN(3) == 0 {
+		workload.OffloadActivations = costmodel.OffloadAll
+	}
 	size := func(most int64) int64 { return costmodel.RegionAlign * rng.Int64N(most) }
 	count, first := 1+rng.IntN(12), true
 	large := []int64{5, 50, 500}
@@ -49,6 +52,9 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 			regions.Remade, regions.Saved = regions.Saved, 0
 			regions.Forward += regions.Remade
 			regions.Backward += regions.Remade
+		}
+		if workload.OffloadActivations != "" {
+			regions.Moved = min(regions.Input, 2+workload.MicroBatches%2) * rng.Int64N(2)
 		}
 		if i > 0 && rng.IntN(4) == 0 {
 			regions.Tied = []costmodel.Tie{{Owner: rng.IntN(2), Tensor: []string{"a", "b"}[rng.IntN(4)/3], Weights: 512, Master: 1024, State: 2048, Grads: 1024}}

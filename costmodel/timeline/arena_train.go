@@ -95,6 +95,7 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 			}
 		}
 		step.emit(stepEvent{Change: add(activations(made), out, 1), Over: over, What: "forward of ", Layer: unit.Name})
+		step.emit(stepEvent{Change: activations(-regions.Out())}) // it is in host memory
 	}
 	step.emit(stepEvent{Change: buffers(-piece.out)}) // it is sent
 }
@@ -127,6 +128,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 		if !last {
 			over.Activations = passed
 		}
+		step.emit(stepEvent{Change: activations(regions.Out())}) // it is back
 		if regions.Remade > 0 {
 			step.emit(stepEvent{Over: add(over, activations(regions.Forward), 1), What: "recompute of ", Layer: unit.Name})
 		}
@@ -144,8 +146,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 			made.Grads = regions.Grads
 		}
 		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
-		saved, _, _ := regions.Sets()
-		step.emit(stepEvent{Change: activations(-saved)})
+		step.emit(stepEvent{Change: activations(-endsWith(regions, whole))})
 		if whole {
 			var over costmodel.Memory
 			over.Activations = regions.Pending
@@ -161,13 +162,29 @@ func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 	step.ran[number] = step.ran[number] || whole
 }
 
+// endsWith are the saved bytes that end with a unit's backward, or with its first half. Moved ones
+// leave for the second half.
+func endsWith(regions *costmodel.Regions, whole bool) int64 {
+	saved, late, _ := regions.Sets()
+	if learns := whole && regions.Learns; regions.Moved > 0 && !learns {
+		return saved + late
+	}
+	return saved
+}
+
 // learn is the second half of a chunk's backward: the gradients of its weights.
 func (step *arenaStep) learn(piece *arenaChunk, number int) {
 	for i := len(piece.units) - 1; i >= 0; i-- {
-		step.learned(piece.units[i], number, costmodel.Memory{})
-		if regions := &piece.units[i].Regions; regions.Learns {
-			step.emit(stepEvent{Change: activations(-regions.Pending)})
+		regions := &piece.units[i].Regions
+		if !regions.Learns {
+			continue
 		}
+		if regions.Moved > 0 { // all of it comes again, and what is not late is not read
+			_, late, _ := regions.Sets()
+			step.emit(stepEvent{Change: activations(late), Over: activations(regions.Out() - late)})
+		}
+		step.learned(piece.units[i], number, costmodel.Memory{})
+		step.emit(stepEvent{Change: activations(-regions.Pending)})
 	}
 	step.ran[number] = true
 }

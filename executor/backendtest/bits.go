@@ -126,7 +126,7 @@ func computes(family string, workload *costmodel.Workload) bool {
 }
 
 // randomCut returns random devices and a random schedule for the batches of a run on one device.
-// Training may also get an order of its own, and recompute some blocks only.
+// Training may also get an order of its own, recompute some blocks only, and offload activations.
 func randomCut(graph *modelgraph.Graph, single Cut, workload costmodel.Workload, random *rand.Rand) (Cut, costmodel.Workload) {
 	cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, single.Sequences, random.Uint64()}
 	if workload.Mode != costmodel.Train {
@@ -138,10 +138,16 @@ func randomCut(graph *modelgraph.Graph, single Cut, workload costmodel.Workload,
 	if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {
 		workload.Recompute = someBlocks(graph, random)
 	}
+	if random = rand.New(rand.NewPCG(cut.Seed, 3)); cut.Schedule != "" && random.IntN(2) == 0 {
+		workload.OffloadActivations = costmodel.OffloadAll
+		if blocks := someBlocks(graph, random); blocks != costmodel.RecomputeNone && random.IntN(2) == 0 {
+			workload.OffloadActivations = blocks
+		}
+	}
 	return cut, workload
 }
 
-// someBlocks lists random blocks to recompute.
+// someBlocks lists random blocks.
 func someBlocks(graph *modelgraph.Graph, random *rand.Rand) string {
 	var again []bool
 	for unit := range graph.Units {

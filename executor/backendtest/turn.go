@@ -22,7 +22,7 @@ func Compiled(family string, wanted costmodel.Workload, devices, runs int) (*exe
 
 // Forms returns programs of every kind, which differ in their waits. They are training of these
 // families under every schedule ("train 1f1b" for the first family, "train 1f1b gemma" for
-// another), "generate" and "device map".
+// another), "generate" and "device map". The first family also offloads its activations.
 func Forms(families ...string) (map[string]*executor.Job, error) {
 	jobs := make(map[string]*executor.Job)
 	var all []error
@@ -42,6 +42,9 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 				name += " " + family
 			}
 			compile(name, family, wanted, 2, runs)
+			if wanted.OffloadActivations = costmodel.OffloadAll; i == 0 {
+				compile(name+" offloaded", family, wanted, 2, runs)
+			}
 		}
 	}
 	compile("generate", "qwen3", costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 4, MicroBatches: 2, Seq: 8, NewTokens: 5}, 3, 1)
@@ -54,7 +57,7 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 // backend, which does to a device's arena what a computing instruction does. Loads, zeroes and
 // unloads do nothing.
 func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program, index int32, arena []byte)) error {
-	done, messages := make([]bool, len(of.Instrs)), make(map[[2]int32][]byte)
+	done, messages, host := make([]bool, len(of.Instrs)), make(map[[2]int32][]byte), make(map[int32][][]byte)
 	for left := len(of.Instrs); left > 0; {
 		before := left
 		for i := range of.Instrs {
@@ -73,6 +76,8 @@ func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program
 				for rest := into[copy(into, messages[message]):]; len(rest) > 0; rest = rest[1:] {
 					rest[0] = executor.Poison
 				}
+			case instr.Op == program.Store || instr.Op == program.Fetch:
+				moves(of, instr, arenas[instr.Device], host)
 			case instr.Op.Runs() || instr.Op == program.Step:
 				makes(of, index, arenas[instr.Device])
 			}
@@ -82,6 +87,29 @@ func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program
 		}
 	}
 	return nil
+}
+
+// moves copies what a store reads to its buffer of host memory, or back.
+func moves(of *program.Program, instr *program.Instr, arena []byte, host map[int32][][]byte) {
+	var at int32
+	var parts [][]byte
+	for _, access := range of.Accesses[instr.FirstAccess:instr.EndAccess] {
+		if buffer := &of.Buffers[access.Buffer]; buffer.Class == program.Host {
+			at = access.Buffer
+		} else {
+			parts = append(parts, arena[buffer.Offset:buffer.Offset+buffer.Bytes])
+		}
+	}
+	if instr.Op == program.Store {
+		host[at] = nil
+	}
+	for i, part := range parts {
+		if instr.Op == program.Store {
+			host[at] = append(host[at], bytes.Clone(part))
+		} else {
+			copy(part, host[at][i])
+		}
+	}
 }
 
 // ready reports whether everything that an instruction waits for is done, and everything before it

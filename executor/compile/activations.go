@@ -15,6 +15,7 @@ func (layout *layout) activations() {
 		for _, stage := range layout.device.stages {
 			layout.ring(stage)
 		}
+		layout.moved()
 	}
 	base, most := layout.top, int64(0)
 	for _, stage := range layout.device.stages {
@@ -30,18 +31,19 @@ func (layout *layout) activations() {
 // forward takes the lowest free set; the micro-batch's backward frees it. A backward in two halves
 // has three kinds of sets, each with its own number.
 func (layout *layout) ring(stage *stage) {
-	set := func(depth int64, place func(routine *routine, name string, slot int64)) {
+	set := func(depth int64, moved bool, place func(routine *routine, name string, slot int64)) {
 		for slot := range depth {
 			for number := range stage.routines {
-				routine := &stage.routines[number]
-				place(routine, layout.units[routine.unit].name, slot)
+				if routine := &stage.routines[number]; moved || routine.Moved == 0 {
+					place(routine, layout.units[routine.unit].name, slot)
+				}
 			}
 		}
 	}
 	add := func(buffers *[]int32, bytes int64, word, name string, slot int64) {
 		*buffers = append(*buffers, layout.put(bytes, program.Saved, "%s.%s[%d]", name, word, slot))
 	}
-	set(stage.depth.Saved, func(routine *routine, name string, slot int64) {
+	set(stage.depth.Saved, false, func(routine *routine, name string, slot int64) {
 		if !routine.KeepsInput {
 			add(&routine.input, routine.Input, "input", name, slot)
 		}
@@ -50,13 +52,13 @@ func (layout *layout) ring(stage *stage) {
 	if !layout.splits() {
 		return
 	}
-	set(stage.depth.Late, func(routine *routine, name string, slot int64) {
+	set(stage.depth.Late, false, func(routine *routine, name string, slot int64) {
 		if routine.KeepsInput {
 			add(&routine.input, routine.Input, "input", name, slot)
 		}
 		add(&routine.late, routine.Late, "late", name, slot)
 	})
-	set(stage.depth.Pending, func(routine *routine, name string, slot int64) {
+	set(stage.depth.Pending, true, func(routine *routine, name string, slot int64) {
 		add(&routine.pending, routine.Pending, "pending", name, slot)
 	})
 }

@@ -59,7 +59,7 @@ func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *cost
 	compiler := &compiler{
 		out: &program.Program{Timed: true}, table: table, topology: topology, times: steptime.TicksOf(table, topology),
 		perChannel: int(costmodel.StageRulesOf(work.Runtime).Slots), microBatches: int(max(1, work.MicroBatches)), tokens: int(work.NewTokens),
-		above: make(map[int32]int32), units: make([]unit, len(table.Units)), devices: make([]device, len(topology.Devices)),
+		above: make(map[int32]int32), moving: make(map[int32]bool), units: make([]unit, len(table.Units)), devices: make([]device, len(topology.Devices)),
 	}
 	for index := range compiler.devices {
 		compiler.devices[index].index = int32(index)

@@ -11,7 +11,7 @@ import (
 type emitter struct {
 	*compiler
 	device  *device
-	streams map[int32]int32 // stream by the device that it sends to
+	streams map[string]int32 // but for compute
 	// By buffer: the last instruction that wrote it, and the instructions of other streams that
 	// have read it since.
 	written []int32
@@ -30,7 +30,7 @@ type laterWait struct{ at, round int }
 
 // begin is the device's first instruction.
 func (emitter *emitter) begin(device *device) {
-	emitter.device, emitter.streams = device, make(map[int32]int32)
+	emitter.device, emitter.streams = device, make(map[string]int32)
 	emitter.awaited = nil
 	emitter.stream("compute")
 }
@@ -52,12 +52,15 @@ func (emitter *emitter) stream(name string) int32 {
 	return int32(len(made.Streams) - 1)
 }
 
-// towards returns the stream that sends to a device, and adds it on first use.
-func (emitter *emitter) towards(to int32) int32 {
-	stream, known := emitter.streams[to]
+// towards returns the stream that sends to a device.
+func (emitter *emitter) towards(to int32) int32 { return emitter.named("to" + strconv.Itoa(int(to))) }
+
+// named returns the stream of a name, and adds it on first use.
+func (emitter *emitter) named(name string) int32 {
+	stream, known := emitter.streams[name]
 	if !known {
-		stream = emitter.stream("to" + strconv.Itoa(int(to)))
-		emitter.streams[to] = stream
+		stream = emitter.stream(name)
+		emitter.streams[name] = stream
 	}
 	return stream
 }

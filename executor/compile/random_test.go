@@ -95,6 +95,19 @@ func newRandomPlan(rng *rand.Rand) *randomPlan {
 	for range devices {
 		topology.Devices = append(topology.Devices, costmodel.Device{CapacityBytes: 1 << 40, WorkspaceBytes: 1000, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}})
 	}
+	if train && work.Strategy == costmodel.Pipeline && rng.IntN(2) == 0 {
+		work.OffloadActivations = costmodel.OffloadAll
+		sets := 2 + rng.Int64N(2)
+		for index := range table.Units {
+			if regions := &table.Units[index].Regions; regions.Input > 0 && rng.IntN(3) > 0 {
+				regions.Moved = sets
+			}
+		}
+		for index := range topology.Devices {
+			on := &topology.Devices[index]
+			on.Own.DeviceToHostBytesPerSecond, on.Own.HostToDeviceBytesPerSecond = 1e6*float64(1+rng.IntN(9)), 1e6*float64(1+rng.IntN(9))
+		}
+	}
 	placement := place(rng, work.Strategy, count, devices, work.Schedule)
 	if tied && work.Strategy == costmodel.DeviceMap {
 		placement[count-1] = placement[0] // as device maps have it

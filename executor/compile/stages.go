@@ -80,7 +80,7 @@ func (compiler *compiler) routines(graph *modelgraph.Graph, stage *stage) {
 	target := -1
 	for number := len(stage.routines) - 1; number >= 0; number-- {
 		routine := &stage.routines[number]
-		routine.target = target
+		routine.number, routine.target = number, target
 		if routine.Input > 0 {
 			target = number
 		}
@@ -101,6 +101,8 @@ func (compiler *compiler) routine(first, end, index int) routine {
 		out.ticks.Backward += ticks.Backward
 		out.ticks.Learn += ticks.Learn
 		out.ticks.Token += ticks.Token
+		out.ticks.Store += ticks.Store
+		out.ticks.Fetch += ticks.Fetch
 	}
 	return out
 }

@@ -84,3 +84,34 @@ func places[D ~int](placement []D) []int {
 	}
 	return out
 }
+
+// TestLongOffload: a step with many micro-batches, whose repetition is passed over, takes as long as
+// all its copies between device and host say.
+func TestLongOffload(t *testing.T) {
+	count := 0
+	for seed := range uint64(2000) {
+		plan := newRandomPlan(rand.New(rand.NewPCG(seed, 4)))
+		work := &plan.table.Workload
+		if work.OffloadActivations == "" {
+			continue
+		}
+		count++
+		work.MicroBatches = 30 + int64(seed%40)
+		work.Batch = work.MicroBatches
+		for index := range plan.table.Units {
+			unit := &plan.table.Units[index]
+			unit.Work.Output = unit.Regions.Output
+		}
+		result, err := simulate.Run(plan.compile(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := steptime.TicksOf(plan.table, plan.topology).Seconds(places(plan.placement))
+		if err != nil || float64(result.Makespan)/1e12 != want {
+			t.Errorf("seed %d: %d ticks simulated, %v s planned\n%+v on %v", seed, result.Makespan, want, *work, plan.placement)
+		}
+	}
+	if count < 200 {
+		t.Errorf("%d pipelines offload", count)
+	}
+}

@@ -5,8 +5,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// sets are the numbers of the buffers that a micro-batch in flight uses.
-type sets struct{ saved, late, pending int }
+// sets are the numbers of the buffers that a micro-batch in flight uses. moved has them by routine
+// if a pass has tensors that come from host memory or leave for it.
+type sets struct {
+	saved, late, pending int
+	moved                map[int]int
+}
 
 // rings says which sets of saved activations each micro-batch in flight uses, by chunk. The lowest
 // free one is taken.
@@ -65,9 +69,18 @@ func (rings *rings) pass(chunk int, action order.Action) sets {
 // inputOf is the buffer of a routine's kept input.
 func (routine *routine) inputOf(sets sets) int32 {
 	if routine.KeepsInput {
-		return of(routine.input, sets.late)
+		return of(routine.input, routine.slot(sets, sets.late))
 	}
-	return of(routine.input, sets.saved)
+	return of(routine.input, routine.slot(sets, sets.saved))
+}
+
+// savedOf and lateOf are the buffers of what a routine's forward saves.
+func (routine *routine) savedOf(sets sets) int32 {
+	return of(routine.saved, routine.slot(sets, sets.saved))
+}
+
+func (routine *routine) lateOf(sets sets) int32 {
+	return of(routine.late, routine.slot(sets, sets.late))
 }
 
 func of(buffers []int32, slot int) int32 {
@@ -98,8 +111,9 @@ func (train training) forward(stage *stage, microBatch int32, sets sets) {
 		} else {
 			train.read(routine.inputOf(sets))
 		}
-		train.write(of(routine.saved, sets.saved), of(routine.late, sets.late), routine.forward)
+		train.write(routine.savedOf(sets), routine.lateOf(sets), routine.forward)
 		train.result(stage, number, sets)
+		train.store(routine, microBatch, sets)
 		if message != program.None {
 			train.free(stage.act, sequence)
 		}
@@ -146,6 +160,7 @@ func (train training) backward(stage *stage, microBatch int32, sets sets, whole 
 		if number == len(stage.routines)-1 && stage.grad != nil {
 			sequence, message = train.receive(stage.grad, 0, microBatch)
 		}
+		train.fetch(routine, microBatch, sets)
 		if routine.Remade > 0 {
 			train.run(program.Recompute, routine, microBatch, routine.ticks.Recompute)
 			train.read(routine.inputOf(sets))
@@ -159,7 +174,7 @@ func (train training) backward(stage *stage, microBatch int32, sets sets, whole 
 			op = program.BackwardInput
 		}
 		train.run(op, routine, microBatch, routine.ticks.Backward)
-		train.read(train.units[routine.unit].feed, routine.inputOf(sets), of(routine.saved, sets.saved), of(routine.late, sets.late), routine.remade, message)
+		train.read(train.units[routine.unit].feed, routine.inputOf(sets), routine.savedOf(sets), routine.lateOf(sets), routine.remade, message)
 		train.write(routine.backward)
 		if op == program.Backward || !routine.Learns {
 			train.gradients(routine)
@@ -193,6 +208,9 @@ func (train training) gradients(routine *routine) {
 func (train training) learn(stage *stage, microBatch int32, sets sets) {
 	for number := len(stage.routines) - 1; number >= 0; number-- {
 		routine := &stage.routines[number]
+		if routine.Learns {
+			train.fetch(routine, microBatch, sets)
+		}
 		train.learnUnit(routine, microBatch, sets, of(routine.pending, sets.pending))
 	}
 }
@@ -207,7 +225,7 @@ func (train training) learnUnit(routine *routine, microBatch int32, sets sets, p
 	if routine.KeepsInput {
 		train.read(routine.inputOf(sets))
 	}
-	train.read(of(routine.late, sets.late), pending)
+	train.read(routine.lateOf(sets), pending)
 	train.write(routine.learn)
 	train.gradients(routine)
 }

@@ -23,6 +23,7 @@ type compiler struct {
 	ranks         []*device // those that hold units, in the order of their first stage
 	channels      []*channel
 	above         map[int32]int32 // a buffer → the buffer at the same place, if other streams read both
+	moving        map[int32]bool  // buffers that other streams write
 	ids           *channel        // of generated tokens, back to the first unit's device
 	ties          []tie
 	norms, totals []*channel // of squared norms towards the first rank, and of their sum back
@@ -50,6 +51,8 @@ type device struct {
 	// norms and their sum, what the caller gets, and generated ids.
 	stream, gradient, norms, total, result int32
 	ids                                    []int32
+	// sets are those of moved tensors, and passed is how many passes that use them were lowered.
+	sets, passed int
 }
 
 // weightCopy is one device's copy of a tied weight, which Use reads first.
@@ -85,14 +88,15 @@ type stage struct {
 type routine struct {
 	costmodel.Interval
 	*costmodel.Regions
-	index int32 // in Program.Routines
-	unit  int   // that runs the kernels
+	index  int32 // in Program.Routines
+	number int   // of its stage's
+	unit   int   // that runs the kernels
 	// target is the routine of its stage into whose input it writes. It is −1 if it writes the
 	// stage's output or nothing.
 	target int
 	ticks  steptime.UnitTicks
 	// Buffers. Those of saved tensors have one for each set ([order.Depth]).
-	input, saved, late, pending                                []int32
+	input, saved, late, pending, host                          []int32
 	forward, remade, recompute, backward, learn, whole, decode int32
 }
 
@@ -127,7 +131,7 @@ func (compiler *compiler) trains() bool { return compiler.mode() == costmodel.Tr
 // stacked reports whether gradients grow into freed activations. With one micro-batch a unit keeps
 // nothing after its backward, if that is whole.
 func (compiler *compiler) stacked() bool {
-	return compiler.trains() && compiler.microBatches == 1 && !compiler.splits()
+	return compiler.trains() && compiler.microBatches == 1 && !compiler.splits() && compiler.table.Workload.OffloadActivations == ""
 }
 
 // sequential reports a device map, in which one device works at a time.

@@ -16,7 +16,7 @@ func (emitter *emitter) order(mode program.Mode, buffer int32) {
 		emitter.await(writer)
 	}
 	if mode == program.Read {
-		if emitter.out.Instrs[self].Stream != 0 {
+		if emitter.out.Instrs[self].Stream != 0 || emitter.moving[buffer] {
 			emitter.readers[buffer] = append(emitter.readers[buffer], self)
 		}
 		return

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"errors"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
@@ -44,7 +43,7 @@ func (*device) Lost(err error) error { return err }
 
 func (*device) Fenced() {}
 
-// queue runs calls at once. None of its links is staged: nothing goes up.
+// queue runs calls at once.
 type queue struct{ *machine }
 
 func (queue) Record(of schedule.Event) error {
@@ -69,7 +68,10 @@ func (queue queue) bytes(at schedule.Address, bytes int64) []byte {
 	return queue.arenas[at>>48][offset : offset+bytes]
 }
 
-func (queue) Up(schedule.Address, []byte) error { return errors.ErrUnsupported }
+func (queue queue) Up(to schedule.Address, from []byte) error {
+	copy(queue.bytes(to, int64(len(from))), from)
+	return nil
+}
 
 func (queue queue) Down(to []byte, from schedule.Address) error {
 	copy(to, queue.bytes(from, int64(len(to))))

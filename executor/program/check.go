@@ -63,6 +63,10 @@ func (report *Report) Err() error {
 //     a class that is there throughout ([Class.Throughout]) share no bytes with any buffer that is
 //     used.
 //   - V9: no buffer ends beyond its arena, no arena is larger than its budget.
+//   - V10: a store reads buffers of the arena and writes one of class host with as many bytes. A
+//     fetch reads that buffer and writes as many bytes. Both have a micro-batch. Nothing else touches
+//     host memory. From the start of the store to the end of the fetch, nothing reads what was
+//     stored.
 //   - V12: a gradient is a buffer of that class, or one that a backward writes and a step reads. It
 //     begins with a backward that writes it (>), or with a zero; other backwards add to it. Nothing
 //     overwrites a sum, or adds to it once a step or a send has read it. If there are steps, each
@@ -93,6 +97,7 @@ func (program *Program) Check() *Report {
 	}
 	check.number()
 	check.lines()
+	check.copies()
 	(&routineRules{check}).routines()
 	(&channelRules{check}).messages()
 	(&arenaRules{check}).arenas()

@@ -42,6 +42,7 @@ func (rules *accessRules) visit(index int32, clock []int32) {
 	if instr.Op == Send && instr.Channel >= 0 {
 		rules.fillSlot(index, clock)
 	}
+	rules.leave(instr, accesses)
 	for _, access := range accesses {
 		if access.Mode != Read && rules.own(instr, access) {
 			rules.write(index, clock, access.Buffer, written)

@@ -31,7 +31,7 @@ func (rules *arenaRules) arenas() {
 	}
 	for i := range rules.Buffers {
 		buffer := &rules.Buffers[i]
-		if end := buffer.Offset + buffer.Bytes; end > rules.Devices[buffer.Device].Arena {
+		if end := buffer.Offset + buffer.Bytes; buffer.Class != Host && end > rules.Devices[buffer.Device].Arena {
 			rules.faultOn("V9", buffer.Device, "buffer %q ends at byte %d; the arena has %d", buffer.Name, end, rules.Devices[buffer.Device].Arena)
 		}
 	}
@@ -53,12 +53,17 @@ func (rules *arenaRules) touched() []bool {
 	return touched
 }
 
-// byDevice returns the buffers that have bytes, by device.
+// byDevice returns the buffers that have bytes, by device: first those of the arenas, then those of
+// host memory.
 func (rules *arenaRules) byDevice() [][]int32 {
-	buffers := make([][]int32, len(rules.Devices))
+	buffers := make([][]int32, 2*len(rules.Devices))
 	for i := range rules.Buffers {
-		if device := rules.Buffers[i].Device; rules.Buffers[i].Bytes > 0 {
-			buffers[device] = append(buffers[device], int32(i))
+		at := int(rules.Buffers[i].Device)
+		if rules.Buffers[i].Class == Host {
+			at += len(rules.Devices)
+		}
+		if rules.Buffers[i].Bytes > 0 {
+			buffers[at] = append(buffers[at], int32(i))
 		}
 	}
 	return buffers

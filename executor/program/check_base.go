@@ -91,6 +91,7 @@ const (
 	underway       // sent, not received
 	freed
 	unloaded
+	stored // in host memory
 )
 
 type epoch struct{ stream, place int32 }

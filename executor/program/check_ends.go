@@ -21,6 +21,8 @@ func (rules *accessRules) misread(index int32, clock []int32, access Access, cel
 		rules.faultAt("V4", index, "reads %q after %s; want the free behind the last reader", name, rules.brief(rules.at(cell.writer, cell.writerPlace)))
 	case cell.state == underway:
 		rules.faultAt("V4", index, "reads %q, which %s fills, before a recv; want it behind", name, rules.brief(rules.at(cell.writer, cell.writerPlace)))
+	case cell.state == stored:
+		rules.faultAt("V10", index, "reads %q, which a store has left to host memory; want a fetch before", name)
 	case op == Unload:
 		rules.faultAt("V16", index, "unloads %q again, after %s; want it once", name, rules.brief(rules.at(cell.writer, cell.writerPlace)))
 	default:

@@ -22,7 +22,7 @@ func newFlow(check *check) flow {
 	}
 	for i := range check.Buffers {
 		switch check.Buffers[i].Class { //nolint:exhaustive // the others hold all, or are none of ours
-		case Saved, Slot, Stream, Scratch:
+		case Saved, Slot, Stream, Scratch, Host:
 			found.private[i] = true
 		}
 	}

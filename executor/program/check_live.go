@@ -32,7 +32,7 @@ func (program *Program) liveBytes() ([]int64, []Usage) {
 	}
 	end := func(number int32) {
 		buffer, life := &program.Buffers[number], lives[number]
-		if life.first == None || buffer.Class.Throughout() {
+		if life.first == None || buffer.Class.Throughout() || buffer.Class == Host {
 			return
 		}
 		live[life.first] += buffer.Bytes

@@ -22,6 +22,11 @@ func TestCheckHalves(t *testing.T) {
 	breaks(t, "halves", "broken_halves", "V1", "V7", "V8", "V12")
 }
 
+// TestCheckMoved breaks the rules of copies between device and host.
+func TestCheckMoved(t *testing.T) {
+	breaks(t, "moved", "broken_moved", "V7", "V8", "V10")
+}
+
 func breaks(t *testing.T, program, folder string, rules ...string) {
 	t.Helper()
 	data := fixtures.Must(os.ReadFile("testdata/" + program + ".txt"))(t)

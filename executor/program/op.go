@@ -5,6 +5,7 @@ var opNames = [...]string{
 	Load: "load", Zero: "zero", Recv: "recv", Send: "send", Free: "free",
 	Forward: "forward", Backward: "backward", BackwardInput: "backward-input", BackwardWeight: "backward-weight", Recompute: "recompute", Decode: "decode",
 	Step: "step", Fence: "fence", Unload: "unload",
+	Store: "store", Fetch: "fetch",
 }
 
 // ops finds an operation by its word.

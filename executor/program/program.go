@@ -61,6 +61,14 @@ type Buffer struct {
 	Class         Class
 }
 
+// ArenaBytes is its part of the arena.
+func (buffer *Buffer) ArenaBytes() int64 {
+	if buffer.Class == Host {
+		return 0
+	}
+	return buffer.Bytes
+}
+
 // Class says what a buffer has, and so how long it lives.
 type Class string
 
@@ -78,6 +86,8 @@ const (
 	Stream    Class = "stream"
 	Scratch   Class = "scratch"
 	Result    Class = "result" // losses, logits, norms
+	// Host is memory of the host, which a device's copies reach. Its offsets are from 0.
+	Host Class = "host"
 )
 
 // Throughout reports whether buffers of the class are there from load to unload.
@@ -85,9 +95,19 @@ func (class Class) Throughout() bool {
 	switch class {
 	case Workspace, Weight, Master, State, Cache, Feed:
 		return true
-	case Gradient, Saved, Slot, Stream, Scratch, Result:
+	case Gradient, Saved, Slot, Stream, Scratch, Result, Host:
 	}
 	return false
+}
+
+// HostBytes returns the bytes of host memory that a device's buffers take.
+func (program *Program) HostBytes(device int) (bytes int64) {
+	for i := range program.Buffers {
+		if buffer := &program.Buffers[i]; buffer.Class == Host && int(buffer.Device) == device {
+			bytes = max(bytes, buffer.Offset+buffer.Bytes)
+		}
+	}
+	return bytes
 }
 
 // Channel carries messages of up to Bytes bytes from one device to another, in order. Message k
@@ -129,6 +149,8 @@ const (
 	Step
 	Fence
 	Unload
+	Store // copies buffers into one of host memory
+	Fetch // and back
 )
 
 // None is a routine, micro-batch or channel that an instruction does not have. unknown is one that

@@ -97,7 +97,7 @@ func (all *arenas) take(index int32, time int64) {
 	buffer, use := &all.prog.Buffers[index], &all.usage[index]
 	if !use.live && !buffer.Class.Throughout() {
 		use.live, use.from = true, time
-		all.live[buffer.Device] += buffer.Bytes
+		all.live[buffer.Device] += buffer.ArenaBytes()
 	}
 }
 
@@ -111,8 +111,10 @@ func (all *arenas) leave(device int32, time int64) {
 			continue // freed twice: no valid program
 		}
 		use.live = false
-		all.devices[device].Lives = append(all.devices[device].Lives, Life{gone.lane, use.from, gone.time})
-		all.live[device] -= all.prog.Buffers[gone.lane].Bytes
+		buffer := &all.prog.Buffers[gone.lane]
+		if all.live[device] -= buffer.ArenaBytes(); buffer.Class != program.Host {
+			all.devices[device].Lives = append(all.devices[device].Lives, Life{gone.lane, use.from, gone.time})
+		}
 		all.note(device, gone.time, program.None)
 	}
 }

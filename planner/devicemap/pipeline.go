@@ -94,9 +94,11 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 	}
 	step := timeline.RankStep(table, place, dev)
 	steps.keep(out.Device, step)
-	out.Predicted = predicted(step.Peak(), table.Overhead(number, dev), slack)
+	host := timeline.HostBytes(table, place)
+	out.Predicted = predicted(step.Peak(), table.Overhead(number, dev)+costmodel.PageTables(host), slack)
 	if engine := table.Workload.Runtime; engine == costmodel.Devmap && dev.Own.GranuleBytes > 0 {
 		out.Predicted.fill(dev.Own.GranuleBytes)
 	}
+	out.Predicted.HostBytes = host
 	out.Predicted.widen(table)
 }

@@ -42,6 +42,8 @@ type Predicted struct {
 	// UsualPeakBytes is the peak of the usual micro-batch if samples differ; 0: it equals that of
 	// the largest. All other fields describe the largest micro-batch.
 	UsualPeakBytes int64 `json:"usual_peak_bytes,omitzero"`
+	// HostBytes is the pinned memory of the host in which activations wait for backward.
+	HostBytes int64 `json:"host_bytes,omitzero"`
 	// AtLeast: the peak is a lower bound ([costmodel.Table]).
 	AtLeast bool `json:"at_least,omitzero"`
 }

@@ -108,8 +108,9 @@ func samples(field costmodel.Field) (sets map[string]func(*costmodel.Workload)) 
 var unsaid = map[string]string{
 	"mode": "other modes are refused", "strategy": "others are other cases here", "runtime": "it follows from the target", "preset": "others are refused or are other cases here",
 	"new_tokens": "training generates nothing but in GRPO", "schedule": "a pipeline's", "virtual_stages": "a pipeline's", "dp": "a pipeline's", "tp": "a pipeline's", "cp": "a pipeline's", "ep": "a pipeline's", "pp": "a pipeline's", "sequence_parallel": "a pipeline's", "expert_capacity": "a pipeline's", "uniform": "a pipeline's", "mem_fraction": "JAX's pool",
-	"kernels":   "the packages that are installed",
-	"loss_only": "the programs keep the loss alone in any case", "ddp/built_on": "FSDP2 alone prepares a model", "zero1/built_on": "FSDP2 alone prepares a model",
+	"kernels":             "the packages that are installed",
+	"offload_activations": "devmap's engine alone has it",
+	"loss_only":           "the programs keep the loss alone in any case", "ddp/built_on": "FSDP2 alone prepares a model", "zero1/built_on": "FSDP2 alone prepares a model",
 	"zero2/built_on": "FSDP2 alone prepares a model", "zero3/built_on": "FSDP2 alone prepares a model", "ddp/shard_degree": "DDP has no shards",
 	"zero1/lora_precision": "DeepSpeed casts adapters", "zero2/lora_precision": "DeepSpeed casts adapters", "zero3/lora_precision": "DeepSpeed casts adapters",
 	"fsdp/gradient_as_bucket_view": "DDP's buckets", "hsdp/gradient_as_bucket_view": "DDP's buckets", "zero1/gradient_as_bucket_view": "DDP's buckets",

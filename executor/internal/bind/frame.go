@@ -42,6 +42,8 @@ func (frame *frame) bind() error {
 		if err := frame.pass(); err != nil {
 			return err
 		}
+	case op == program.Store || op == program.Fetch:
+		return moved(frame)
 	case op == program.Step:
 		if err := frame.step(); err != nil {
 			return err

@@ -26,6 +26,7 @@ const (
 	ofSaved
 	ofLate
 	ofPending
+	ofHost
 	ofRemade
 	ofForward
 	ofRecompute
@@ -53,7 +54,7 @@ const (
 // unitBuffers are the buffers of units, by the word after the unit's name.
 var unitBuffers = map[string]what{
 	"weights": ofWeights, "master": ofMaster, "state": ofState, "grads": ofGrads, "cache": ofCache, "feed": ofFeed,
-	"input": ofInput, "saved": ofSaved, "late": ofLate, "pending": ofPending, "remade": ofRemade,
+	"input": ofInput, "saved": ofSaved, "late": ofLate, "pending": ofPending, "host": ofHost, "remade": ofRemade,
 	"forward": ofForward, "recompute": ofRecompute, "backward": ofBackward, "learn": ofLearn, "decode": ofDecode,
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -18,13 +19,21 @@ func TestMutated(t *testing.T) {
 	graph := fixtures.Must(backendtest.Graph(backendtest.Families["qwen2"]))(t)
 	random := rand.New(rand.NewPCG(12, 2))
 	stale, alone := 0, 0 // changes that bind, and those that bind and not Check finds
-	for _, name := range []string{"train", "recompute", "infer", "generate"} {
+	for _, name := range []string{"train", "recompute", "infer", "generate", "offloaded"} {
 		for _, schedule := range backendtest.Schedules {
-			job := fixtures.Must(backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 3, Seed: 3}.Job(graph, backendtest.Workloads()[name]))(t)
+			workload := backendtest.Workloads()[name]
+			if name == "offloaded" {
+				if schedule == "" {
+					continue // a device map
+				}
+				workload = backendtest.Workloads()["train"]
+				workload.OffloadActivations = costmodel.OffloadAll
+			}
+			job := fixtures.Must(backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 3, Seed: 3}.Job(graph, workload))(t)
 			for range 60 {
 				mutated := *job.Program
 				mutated.Accesses = slices.Clone(mutated.Accesses)
-				what, before, at := mutate(&mutated, random)
+				what, before, at := mutate(&mutated, random, name == "offloaded")
 				sound := mutated.Check().Err() == nil
 				switch _, err := bind.New(job.Graph, job.Workload, job.Recipe, &mutated); {
 				case err == nil && sound:
@@ -48,12 +57,13 @@ func TestMutated(t *testing.T) {
 	}
 }
 
-// mutate changes one access of an instruction that runs kernels.
-func mutate(prog *program.Program, random *rand.Rand) (what, before string, at int32) {
+// mutate changes one access of an instruction that runs kernels, or of one that copies to the host or back.
+func mutate(prog *program.Program, random *rand.Rand, copies bool) (what, before string, at int32) {
 	for {
 		at = int32(random.IntN(len(prog.Instrs)))
 		instr := &prog.Instrs[at]
-		if !instr.Op.Runs() && instr.Op != program.Step || instr.FirstAccess == instr.EndAccess {
+		moves := instr.Op == program.Store || instr.Op == program.Fetch
+		if moves != copies || !moves && !instr.Op.Runs() && instr.Op != program.Step || instr.FirstAccess == instr.EndAccess {
 			continue
 		}
 		access := &prog.Accesses[instr.FirstAccess+int32(random.IntN(int(instr.EndAccess-instr.FirstAccess)))]

@@ -19,11 +19,11 @@ type Region struct {
 // scratch lies between: these are one region, the stack. Only room that no buffer takes is between
 // regions.
 func (bound *Bound) Regions(device int) []Region {
-	stacked := bound.training() && bound.parts() == 1
+	stacked := bound.training() && bound.parts() == 1 && bound.Workload.OffloadActivations == ""
 	var regions []Region
 	for index := range bound.Program.Buffers {
 		buffer := &bound.Program.Buffers[index]
-		if int(buffer.Device) != device {
+		if int(buffer.Device) != device || buffer.Class == program.Host {
 			continue
 		}
 		name := regionOf(buffer.Class, stacked)
@@ -51,7 +51,7 @@ func regionOf(class program.Class, stacked bool) string {
 		if stacked {
 			return "stack"
 		}
-	case program.Weight, program.Master, program.State, program.Cache, program.Feed:
+	case program.Weight, program.Master, program.State, program.Cache, program.Feed, program.Host:
 	}
 	switch class {
 	case program.Saved:

@@ -18,6 +18,7 @@ type Device struct {
 	queues   []Queue // by stream
 	parked   []Event // by stream: for waits of the host, and the end of a step
 	fenced   Pinned  // bytes of the last fence
+	hosted   Pinned  // the device's buffers of class host
 	stepping bool
 	tasks    chan func()
 	wake     chan struct{}
@@ -97,13 +98,16 @@ func (device *Device) Close() error {
 	if device.fenced != nil {
 		all = append(all, device.fenced.Free())
 	}
+	if device.hosted != nil {
+		all = append(all, device.hosted.Free())
+	}
 	for _, queue := range device.queues {
 		all = append(all, queue.Destroy())
 	}
 	for _, event := range device.parked {
 		all = append(all, event.Destroy())
 	}
-	device.queues, device.parked, device.fenced = nil, nil, nil
+	device.queues, device.parked, device.fenced, device.hosted = nil, nil, nil, nil
 	return errors.Join(all...)
 }
 

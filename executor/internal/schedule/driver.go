@@ -11,6 +11,7 @@
 //   - chain.go: computations that are given in one call
 //   - keep.go: work that is prepared once for all instructions that do the same
 //   - link.go, relay.go: how bytes get to another device: directly, or through the host
+//   - moved.go: copies between a device and its memory of the host
 //   - message.go: when a message may be sent and received
 //   - board.go: what the threads of a step know of each other
 //   - lane.go: a queue in a step, which takes its lines in turn

@@ -112,6 +112,8 @@ func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err erro
 		return true, lane.send(index, instr)
 	case program.Recv:
 		return lane.receive(index, instr)
+	case program.Store, program.Fetch:
+		return true, lane.move(instr)
 	case program.Fence:
 		return lane.fence(index)
 	case program.Load, program.Zero, program.Unload: // no part of a step

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -11,12 +12,18 @@ import (
 // its stream ends.
 type marks struct{ began, came, ended Event }
 
-// Mark makes the events of all instructions.
+// Mark makes the events of all instructions, and pins the host memory of their copies.
 func (of *Scheduler) Mark() error {
 	of.events = make([]marks, len(of.Program.Instrs))
+	if err := of.checkHost(hostmemory.Limits()); err != nil {
+		return err
+	}
 	waited := of.waited()
 	for i, device := range of.Devices {
 		err := device.Do(func() error {
+			if err := of.pin(i); err != nil {
+				return err
+			}
 			last := make(map[int32]int32) // by stream: its line before
 			for index := of.Program.Devices[i].First; index < of.Program.Devices[i].End; index++ {
 				before, known := last[of.Of[index]]

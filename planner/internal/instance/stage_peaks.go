@@ -35,7 +35,18 @@ func (peaks *StagePeaks) stage(device, a, b int) timeline.Rank {
 
 // Peak returns the peak of a stage's device with items [a, b).
 func (peaks *StagePeaks) Peak(device, a, b int) int64 {
-	return peaks.stages.Peak(peaks.stage(device, a, b), peaks.residents[device].Workspace) + peaks.Overhead[device]
+	return peaks.peak(device, peaks.stage(device, a, b)) + peaks.Overhead[device]
+}
+
+// peak is a rank's arena, with the GPU's bytes for its host memory.
+func (peaks *StagePeaks) peak(device int, rank timeline.Rank) int64 {
+	out := peaks.stages.Peak(rank, peaks.residents[device].Workspace)
+	if arenas, ok := peaks.stages.(interface {
+		HostBytes(rank timeline.Rank) int64
+	}); ok {
+		out += costmodel.PageTables(arenas.HostBytes(rank))
+	}
+	return out
 }
 
 // Floor returns a lower bound of the peak of a stage's device with at least items [a, b).
@@ -86,7 +97,7 @@ func (peaks *StagePeaks) Used(device int, cuts []int) int64 {
 			rank.Chunks = []costmodel.Interval{first, second}
 		}
 	}
-	return peaks.stages.Peak(rank, peaks.residents[device].Workspace) + peaks.Overhead[device]
+	return peaks.peak(device, rank) + peaks.Overhead[device]
 }
 
 // LeastShare returns a lower bound of the share of the device of run c with items [a, b), for any
@@ -110,7 +121,7 @@ func (peaks *StagePeaks) RunsShare(device int, runs [][2]int) float64 {
 	if empty {
 		return peaks.shareOf(device, peaks.stages.Floor(rank, peaks.residents[device].Workspace, false))
 	}
-	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.residents[device].Workspace))
+	return peaks.shareOf(device, peaks.peak(device, rank))
 }
 
 func (peaks *StagePeaks) shareOf(device int, peak int64) float64 {

@@ -22,7 +22,7 @@ func (saved bytes) all() int64 { return saved.toInput + saved.toWeight + saved.b
 
 func unitBytes(unit *costmodel.Unit) bytes {
 	if unit.Layers == nil { // an arena's
-		toInput, toWeight, between := unit.Regions.Sets()
+		toInput, toWeight, between := unit.Regions.OnDevice()
 		return bytes{toInput, toWeight, between}
 	}
 	saved := unit.CheckpointedOutput

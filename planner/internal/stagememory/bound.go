@@ -105,12 +105,12 @@ func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []order.De
 		units[i].static = float64(regions.Weights)
 		if trains {
 			units[i] = arenaUnit{float64(regions.Weights + regions.Master + regions.State + regions.Grads), 0, 0, 0}
-			set, late, pending := regions.Sets()
+			set, late, pending := regions.OnDevice()
 			units[i].saved, units[i].late, units[i].pending = float64(set), float64(late), float64(pending)
 			saved, grads = saved+set, grads+regions.Grads
 		}
 	}
-	if trains && schedule.MicroBatches == 1 && !schedule.Kind.Split() { // a stack has one of them, not both
+	if trains && schedule.MicroBatches == 1 && !schedule.Kind.Split() && peaks.In.Costs.Workload.OffloadActivations == "" { // a stack has one of them, not both
 		for i := range units {
 			regions := &peaks.In.Costs.Units[i].Regions
 			units[i].static -= float64(regions.Grads)

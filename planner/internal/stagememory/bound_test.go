@@ -31,7 +31,10 @@ func TestWeightBound(t *testing.T) {
 		}
 		p := declaredPipeline(t, rng, gpus, chunks)
 		if i%2 == 0 {
-			p = recomputedPipeline(t, rng, gpus, chunks)
+			p = recomputedPipeline(t, rng, gpus, chunks, "")
+		}
+		if i%8 == 0 {
+			p = recomputedPipeline(t, rng, gpus, chunks, costmodel.OffloadAll)
 		}
 		bound := fixtures.Must(stagememory.WeightBound(randomproblem.Instance(t, &p)))(t)
 		best := math.Inf(1)
@@ -94,13 +97,19 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 }
 
 // recomputedPipeline returns an interleaved pipeline of a small Llama, with many tokens compared
-// with its weights. Its blocks are recomputed from their inputs, or not.
-func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Problem {
+// with its weights. Its blocks are recomputed from their inputs, or not. If some are offloaded, it is of
+// devmap's engine.
+func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int, offloaded string) planner.Problem {
 	t.Helper()
+	runtime, more := "", 0
+	if offloaded != "" {
+		runtime, more = costmodel.Devmap, 8 // more blocks than a device has sets
+	}
 	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
-		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3), 20+rng.IntN(100))
+		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3)+more, 20+rng.IntN(100))
 	m := int64(gpus) * (1 + rng.Int64N(3))
 	g, table := randomproblem.Costs(t, []byte(config), costmodel.Workload{
+		Runtime: runtime, OffloadActivations: offloaded,
 		Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks), Precision: costmodel.BF16True,
 		Optimizer: costmodel.AdamW, Batch: m, MicroBatches: m, Seq: 64 << rng.Int64N(4), Recompute: randomproblem.Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeFull),
 	})
@@ -122,7 +131,7 @@ func TestBareSaved(t *testing.T) {
 		const gpus = 3
 		p := declaredPipeline(t, rng, gpus, 1)
 		if i%2 == 0 {
-			p = recomputedPipeline(t, rng, gpus, 1+i%3)
+			p = recomputedPipeline(t, rng, gpus, 1+i%3, "")
 		}
 		w := &p.Costs.Workload
 		const few, more = 6, 12 // in flight: GPipe keeps all micro-batches
@@ -209,7 +218,7 @@ func TestCounts(t *testing.T) {
 		gpus, chunks := 2+i%2, 2+i/2%2
 		p := declaredPipeline(t, rng, gpus, chunks)
 		if i%3 == 0 {
-			p = recomputedPipeline(t, rng, gpus, chunks)
+			p = recomputedPipeline(t, rng, gpus, chunks, "")
 		} else {
 			p = patterned(t, rng, p, gpus*chunks+rng.IntN(5), i%3 == 1)
 		}

@@ -17,7 +17,7 @@ import (
 var another = map[string]string{
 	"preset": "transformers", "built-on": "cpu",
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",
-	"images": "1", "image-size": "448", "max-pixels": "802816", "packing": "wrapped", "label-tokens": "0.25", "precision": "32-true", "optimizer": "sgd", "recompute": "full",
+	"images": "1", "image-size": "448", "max-pixels": "802816", "packing": "wrapped", "label-tokens": "0.25", "precision": "32-true", "optimizer": "sgd", "recompute": "full", "offload-activations": "full",
 	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "cp": "2", "ep": "2", "pp": "2", "sequence-parallel": "true", "expert-capacity": "2", "uniform": "true", "shard-degree": "2", "mem-fraction": "0.5",
 	"lora-rank": "4", "lora-targets": "q_proj,v_proj", "lora-precision": "bf16", "lora-dropout": "true", "quantize": "nf4", "float8": "rowwise",
 	"optimizer-in-backward": "true", "liger": "true", "compile": "true", "eval-batch": "4", "eval-samples": "64",

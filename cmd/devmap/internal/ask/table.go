@@ -112,11 +112,16 @@ var ofWorkload = map[string]flag{
 		meant: map[string]string{"true": "full", "on": "full", "all": "full", "block": "full", "false": "none", "off": "none", "checkpointing": "full"},
 		also:  []string{"gradient-checkpointing", "gradient_checkpointing", "activation-checkpointing"},
 	},
+	"offload_activations": {
+		help: "Offload activations: {values}, blocks 0-5", idle: []*idleness{noStep},
+		meant: map[string]string{"true": "full", "on": "full", "all": "full", "cpu": "full", "host": "full", "false": "none", "off": "none"},
+		also:  []string{"activation-offloading", "activation_offloading", "enable-activation-offloading", "cpu-offloading-activations"},
+	},
 	"lora_rank": {
-		help: "Train LoRA adapters of this rank; freeze the model", also: []string{"lora-r", "lora_rank", "lora", "qlora", "rank"},
+		help: "Train LoRA adapters of this rank", also: []string{"lora-r", "lora_rank", "lora", "qlora", "rank"},
 	},
 	"lora_targets": {
-		help: "Modules that get adapters, such as q_proj,v_proj",
+		help: "Modules with adapters, as q_proj,v_proj",
 	},
 	"lora_precision": {
 		help: "Adapter type: {values} [fp32, or the base's]",
@@ -135,7 +140,7 @@ var ofWorkload = map[string]flag{
 		also:  []string{"fp8"},
 	},
 	"loss": {
-		help: "Loss implementation: {values}", idle: []*idleness{noStep},
+		help: "Loss: {values}", idle: []*idleness{noStep},
 		meant: map[string]string{"liger": "fused", "cross-entropy": "eager"},
 	},
 	"attention": {
@@ -151,13 +156,13 @@ var ofWorkload = map[string]flag{
 		help: "The training loop discards the logits", idle: []*idleness{noStep, lossAlways},
 	},
 	"gradient_as_bucket_view": {
-		help: "DDP: gradients are views into the buckets", idle: []*idleness{noStep, noBuckets},
+		help: "DDP: gradients are views of buckets", idle: []*idleness{noStep, noBuckets},
 	},
 	"optimizer_in_backward": {
 		help: "Update weights in backward (optimizer_in_bwd)", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
 	},
 	"liger": {
-		help: "Use Liger's norms, MLPs, rotation and loss", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
+		help: "Use Liger's kernels", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
 	},
 	"compile": {
 		help: "Run torch.compile; the peak is a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
@@ -166,10 +171,10 @@ var ofWorkload = map[string]flag{
 		help: "Evaluation batch per GPU [0]", idle: []*idleness{noStep}, also: []string{"per-device-eval-batch-size", "per_device_eval_batch_size"},
 	},
 	"eval_samples": {
-		help: "Evaluation samples whose logits are kept [0]", idle: []*idleness{noStep},
+		help: "Evaluation samples with kept logits [0]", idle: []*idleness{noStep},
 	},
 	"ema": {
-		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},
+		help: "Keep a moving average of the weights", idle: []*idleness{noStep},
 	},
 	"preset": {
 		help: "Trainer defaults: a name or file; see help presets", defaultValue: string(costmodel.Auto),

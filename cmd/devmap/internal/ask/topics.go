@@ -250,6 +250,9 @@ zero3 keeps optimizer states in host memory. zero3 keeps the weights there too.
 Other settings need a file: offload_optimizer and offload_param of --ds-config.
 With --strategy fsdp or hsdp it is FSDP2's CPUOffloadPolicy (Accelerate's
 fsdp_offload_params): parameters, gradients and optimizer states of each GPU.
+Under devmap's own engine, --offload-activations names the blocks of a pipeline
+whose activations wait in host memory: full, a list, or auto, for what the link
+moves without waiting.
 
 Values of --offload for diffusion pipelines on one GPU, as diffusers names them:
 

@@ -26,7 +26,7 @@ var groups = []struct {
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "nodes N", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
-		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "float8 RECIPE", "loss KIND", "loss-only", "liger", "compile", "ema",
+		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "offload-activations SET", "float8 RECIPE", "loss KIND", "loss-only", "liger", "compile", "ema",
 		"gradient-as-bucket-view", "eval-batch N", "eval-samples N", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
 	}},
 	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},

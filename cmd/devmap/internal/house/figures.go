@@ -42,11 +42,11 @@ func measured(root string, out io.Writer) (bool, error) {
 		return false, err
 	}
 	figures := []figure{
-		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 14, where: inside.largest.describe()},
+		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 15, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 110},
-		{name: "lines without tests", value: module.lines(""), limit: 167_450},
-		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 34_350},
+		{name: "lines without tests", value: module.lines(""), limit: 169_300},
+		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 34_650},
 		module.mostFiles(),
 		module.exportedNames(),
 		module.exampleCount(),
@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 467}
+	result := figure{name: "exported names outside internal", limit: 477}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]

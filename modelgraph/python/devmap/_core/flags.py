@@ -18,6 +18,7 @@ Kernels = Literal["torch", "package"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load", "serve"]
+OffloadActivations = Literal["none", "full", "auto"]
 Optimizer = Literal[
     "adamw",
     "adamw-foreach",
@@ -175,6 +176,7 @@ class Shared(Settings, total=False):
     micro_batches: Optional[int]
     mode: Optional[Mode]
     new_tokens: Optional[int]
+    offload_activations: Optional[OffloadActivations]
     optimizer: Optional[Optimizer]
     optimizer_in_backward: Optional[bool]
     packing: Optional[Packing]
@@ -307,6 +309,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "mode": get_args(Mode),
     "objective": get_args(Objective),
     "offload": get_args(Offload),
+    "offload_activations": get_args(OffloadActivations),
     "optimizer": get_args(Optimizer),
     "packing": get_args(Packing),
     "precision": get_args(Precision),
@@ -370,6 +373,7 @@ KINDS: dict[str, str] = {
     "nodes": "int64",
     "objective": "string",
     "offload": "string",
+    "offload_activations": "string",
     "optimizer": "string",
     "optimizer_in_backward": "bool",
     "packing": "string",
@@ -412,34 +416,35 @@ _NAMES = {
         "attention batch built_on compile dim dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes optimizer optimizer_in_backward packing precision preset quantize recompute reserve "
-        "runtime schedule seq shard_degree strategy target_seq topology tp transformers virtual_stages"
+        "new_tokens nodes offload_activations optimizer optimizer_in_backward packing precision preset "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq topology tp "
+        "transformers virtual_stages"
     ),
     "estimate": (
         "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
-        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
-        "topology tp transformers virtual_stages"
+        "new_tokens nodes objective offload offload_activations optimizer optimizer_in_backward packing pin "
+        "precision preset quantize recompute reserve runtime schedule seq shard_degree strategy target_seq "
+        "time_limit together topology tp transformers virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
         "image_size images kernels kv_type label_tokens liger lora_dropout lora_precision lora_rank "
-        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer "
-        "optimizer_in_backward packing precision preset quantize recompute runtime schedule seq shard_degree "
-        "strategy target_seq tp transformers virtual_stages"
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "offload_activations optimizer optimizer_in_backward packing precision preset quantize recompute "
+        "runtime schedule seq shard_degree strategy target_seq tp transformers virtual_stages"
     ),
     "plan": (
         "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp draft "
         "ds_config ema emit ep eval_batch eval_samples expert_capacity explain float8 force frames "
         "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images kernels kv_type "
         "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
-        "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute report reserve "
-        "ring runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq "
-        "time_limit together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing "
-        "vae_tiling virtual_stages width"
+        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload "
+        "offload_activations optimizer optimizer_in_backward packing pin pipefusion pp precision preset "
+        "quantize recompute report reserve ring runtime schedule seq sequence_parallel sequences shard_degree "
+        "steps strategy target_seq time_limit together topology tp transformers ubatch ulysses uniform "
+        "vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -447,6 +452,7 @@ COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, 
 # Names in other programs.
 OTHERS: dict[str, str] = {
     "activation_checkpointing": "recompute",
+    "activation_offloading": "offload_activations",
     "attn_impl": "attention",
     "attn_implementation": "attention",
     "batch_size": "batch",
@@ -460,6 +466,7 @@ OTHERS: dict[str, str] = {
     "context_parallel": "cp",
     "context_parallel_degree": "cp",
     "context_parallel_size": "cp",
+    "cpu_offloading_activations": "offload_activations",
     "ctk": "kv_type",
     "ctx_size": "context",
     "cutoff_len": "seq",
@@ -472,6 +479,7 @@ OTHERS: dict[str, str] = {
     "devices": "gpus",
     "dp_degree": "dp",
     "dtype": "precision",
+    "enable_activation_offloading": "offload_activations",
     "enable_expert_parallel": "ep",
     "expert_model_parallel_size": "ep",
     "expert_parallel": "ep",

@@ -1,0 +1,283 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// hostSearch chooses the blocks whose activations wait in host memory, together with the order, the
+// cuts and the recomputed blocks of [solveSchedule]. A block leaves only if the link moves it without
+// waiting (PipeOffload, arXiv 2503.01328): the step then is as short as with all activations on the
+// GPUs.
+type hostSearch struct {
+	*Problem
+	budgets  *costmodel.Topology
+	settings Settings
+	blocks   []int
+}
+
+// solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
+// block leaves, from the smallest k on at which the link moves a block in the time of k blocks. Then
+// blocks return that do not have to leave.
+func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
+	settings.TimeLimit = max(1, cmp.Or(settings.TimeLimit, DefaultTimeLimit)/hostTries)
+	search := &hostSearch{problem, budgets, settings, blocksOf(problem.Graph)}
+	best, failed := search.solve(ctx, make([]bool, len(search.blocks)))
+	if failed != nil && !infeasible(failed) || failed == nil && best.Status == Optimal {
+		return best, failed
+	}
+	best, failed = search.spaced(ctx, best, failed)
+	if failed == nil && best.Costs.Workload.OffloadActivations != "" {
+		best, failed = search.fewest(best)
+	}
+	return search.certified(best, failed)
+}
+
+// spaced returns the best of a solution, with the error that makes it none, and of those with every
+// k-th block in host memory.
+func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed error) (*Solution, error) {
+	first, err := search.spacing()
+	if err != nil {
+		return nil, err
+	}
+	for _, spacing := range []int{first, first + 1, 2 * first} {
+		found, why := search.solve(ctx, search.every(spacing))
+		switch {
+		case why != nil && !infeasible(why):
+			return nil, why
+		case why != nil && failed == nil:
+		case why != nil && (best == nil || found.LargestShare < best.LargestShare):
+			best, failed = found, why
+		case why == nil && (failed != nil || found.Value < best.Value):
+			best, failed = found, nil
+		}
+		if why == nil {
+			break // a longer distance moves less
+		}
+	}
+	return best, failed
+}
+
+// hostTries is how many searches share the time.
+const hostTries = 3
+
+func infeasible(err error) bool {
+	_, ok := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
+	return ok
+}
+
+// with returns the problem with these blocks in host memory.
+func (search *hostSearch) with(moved []bool) (*Problem, error) {
+	workload := search.Costs.Workload
+	workload.OffloadActivations = costmodel.RecomputeOf(moved)
+	if workload.OffloadActivations == costmodel.RecomputeNone {
+		workload.OffloadActivations = ""
+	}
+	return search.under(workload)
+}
+
+func (search *hostSearch) under(workload costmodel.Workload) (*Problem, error) {
+	resolved, err := estimate.Resolve(search.Graph, workload)
+	if err != nil {
+		return nil, err
+	}
+	out := *search.Problem
+	out.Costs, err = estimate.Table(search.Graph, resolved)
+	return &out, err
+}
+
+// solve solves the problem with these blocks in host memory. Blocks for which the found step waits
+// are no answer.
+func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, error) {
+	problem, err := search.with(moved)
+	if err != nil {
+		return nil, err
+	}
+	found, err := solveSchedule(ctx, problem, search.budgets, search.settings)
+	if err != nil || problem.Costs.Workload.OffloadActivations == "" {
+		return found, err
+	}
+	if err := found.hosted(); err != nil {
+		return found, search.large(found, err.Error())
+	}
+	if waits, err := search.waits(found); err != nil {
+		return nil, err
+	} else if waits {
+		return found, search.large(found, "the link moves blocks more slowly than they run")
+	}
+	return found, nil
+}
+
+// large says that a solution is no answer.
+func (search *hostSearch) large(found *Solution, why string) error {
+	out := found.tooLarge()
+	out.Offload = why
+	return out
+}
+
+// waits reports that a step is longer than without its copies.
+func (search *hostSearch) waits(found *Solution) (bool, error) {
+	table := *found.Costs
+	table.Units = slices.Clone(table.Units)
+	for i := range table.Units {
+		table.Units[i].Regions.Moved = 0
+	}
+	without, err := steptime.Step(&table, found.Topology, placesOf(found.Map))
+	if err != nil {
+		return false, err
+	}
+	with := devicemap.StepSeconds(found.Costs, found.Topology, found.Map)
+	return with == nil || *with > without*(1+1e-12), nil
+}
+
+func placesOf(placed devicemap.Map) []int {
+	out := make([]int, len(placed))
+	for unit, device := range placed {
+		out[unit] = int(device)
+	}
+	return out
+}
+
+// spacing is the smallest number of blocks in whose forwards and in whose backwards one of them moves,
+// on any GPU.
+func (search *hostSearch) spacing() (int, error) {
+	all, err := search.with(slices.Repeat([]bool{true}, len(search.blocks)))
+	if err != nil {
+		return 0, err
+	}
+	times, most := steptime.TicksOf(all.Costs, search.budgets), 1.
+	for device := range search.budgets.Devices {
+		for _, unit := range search.blocks {
+			if took := times.Unit(unit, device); took.Store > 0 {
+				most = max(most, float64(took.Store)/float64(took.Forward), float64(took.Fetch)/float64(took.Backward+took.Learn))
+			}
+		}
+	}
+	return int(math.Ceil(min(most, float64(len(search.blocks)+1)))), nil
+}
+
+// every returns every so many-th block. The last one of these stays, as its backward follows at once.
+func (search *hostSearch) every(spacing int) []bool {
+	moved := make([]bool, len(search.blocks))
+	for block := 0; block+1 < len(moved); block += spacing {
+		moved[block] = true
+	}
+	return moved
+}
+
+// fewest takes blocks back onto the GPUs, from the last one on, as long as all GPUs fit and the step
+// is no longer. The order, the cuts and the recomputed blocks stay.
+func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
+	moved, err := best.Costs.Workload.Offloads(len(search.blocks))
+	if err != nil {
+		return nil, err
+	}
+	for block := len(moved) - 1; block >= 0; block-- {
+		if !moved[block] {
+			continue
+		}
+		moved[block] = false
+		workload := best.Costs.Workload
+		if workload.OffloadActivations = costmodel.RecomputeOf(moved); workload.OffloadActivations == costmodel.RecomputeNone {
+			workload.OffloadActivations = ""
+		}
+		next, err := search.under(workload)
+		if err != nil {
+			return nil, err
+		}
+		step := devicemap.StepSeconds(next.Costs, search.budgets, best.Map)
+		fits := !slices.ContainsFunc(devicemap.Predict(next.Costs, search.budgets, best.Map), func(device devicemap.Prediction) bool { return device.Share > 1 })
+		if !fits || step == nil || *step > best.Value {
+			moved[block] = true
+			continue
+		}
+		again := *best
+		again.Costs, again.Value = next.Costs, *step
+		best = &again
+	}
+	return best, nil
+}
+
+// certified certifies the choice against all choices of blocks, or returns the error.
+func (search *hostSearch) certified(best *Solution, failed error) (*Solution, error) {
+	if failed != nil {
+		return best, failed
+	}
+	free, err := search.with(slices.Repeat([]bool{true}, len(search.blocks)))
+	if err != nil {
+		return nil, err
+	}
+	free.Topology = search.budgets
+	question, err := scheduleQuestion(context.Background(), free, 0)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := question.Numbers()
+	if err != nil {
+		return nil, err
+	}
+	bound := numbers.Bound(best.Value)
+	if err := checkNumbers(numbers, bound); err != nil {
+		return nil, err
+	}
+	chosen := *search.Problem
+	chosen.Costs, chosen.Objective = best.Costs, Time
+	in, err := chosen.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return certify(in, &instance.Answer{
+		Map: best.Map, Tried: best.Probes,
+		Claim: certificate.Claim{Value: best.Value, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: best.Status == LimitReached},
+	}, hostMethod{})
+}
+
+// hostMethod names the search in a solution.
+type hostMethod struct{ instance.Method }
+
+// Why implements [instance.Method].
+func (hostMethod) Why(in *instance.Instance) string {
+	return scheduleMethod{}.Why(in) + "; activations leave for host memory where the link moves them without waiting"
+}
+
+// copying adds the rates of copies between GPUs and host, if activations are offloaded.
+func (problem Problem) copying() (Problem, error) {
+	text := problem.Costs.Workload.OffloadActivations
+	if text == "" {
+		return problem, nil
+	}
+	topology, err := catalogue.WithCopies(problem.Topology)
+	if err != nil {
+		return problem, costmodel.Refuse(costmodel.Set("offload_activations", text), "%v", err)
+	}
+	problem.Topology = topology
+	return problem, nil
+}
+
+// hosted refuses a plan whose activations take more of the host's memory than the topology gives.
+func (solution *Solution) hosted() error {
+	if solution.Topology == nil || solution.Topology.HostMemoryBytes == 0 {
+		return nil
+	}
+	var need int64
+	for i := range solution.Devices {
+		need += solution.Devices[i].Predicted.HostBytes
+	}
+	if has := solution.Topology.HostMemoryBytes; need > has {
+		return costmodel.Refuse(costmodel.Set("offload_activations", solution.Costs.Workload.OffloadActivations),
+			"activations take %v of the host's memory, and the topology gives %v: %v too little. Offload fewer blocks, or recompute them: %v",
+			costmodel.Bytes(need), costmodel.Bytes(has), costmodel.Bytes(need-has), costmodel.Set("recompute", costmodel.RecomputeFull))
+	}
+	return nil
+}

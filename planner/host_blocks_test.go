@@ -1,0 +1,123 @@
+package planner_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// TestHostBlocks: the blocks that leave for host memory shorten a step that memory limits, and never
+// lengthen one. No list of blocks has a step below the bound.
+func TestHostBlocks(t *testing.T) {
+	t.Parallel()
+	shorter, moved := 0, 0
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 46))
+		kind := []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.ZBH1}[rng.IntN(3)]
+		p, err := splitProblem(rng, kind, true)
+		if err != nil {
+			t.Fatal(seed, err)
+		}
+		p.Objective, p.Workload, p.Costs = planner.Time, p.Costs.Workload, nil
+		work := &p.Workload // long sequences: activations are most of the memory
+		work.OffloadActivations, work.Recompute, work.Seq, work.MicroBatches = "", "auto", 512, 4+rng.Int64N(5)
+		work.Batch = 4 * work.MicroBatches
+		for i := range p.Topology.Devices {
+			p.Topology.Devices[i].PinnedBytesPerSecond = []float64{1e11, 1e12, 1e13}[rng.IntN(3)]
+		}
+		open := fixtures.Must(planner.Solve(t.Context(), *p, planner.Settings{}))(t)
+		squeezed := 0.5 + 0.5*rng.Float64()
+		for i := range p.Topology.Devices {
+			device, peak := &p.Topology.Devices[i], open.Devices[open.Bottleneck].Predicted
+			device.ReservedBytes = device.CapacityBytes - peak.OverheadBytes - int64(squeezed*float64(peak.PeakAllocatedBytes))
+		}
+		solve := func(blocks string) *planner.Solution {
+			q := *p
+			q.Workload.OffloadActivations = blocks
+			out, err := planner.Solve(t.Context(), q, planner.Settings{})
+			if large := (*planner.InfeasibleError)(nil); errors.As(err, &large) {
+				return nil
+			}
+			return fixtures.Must(out, err)(t)
+		}
+		auto, none := solve("auto"), solve("")
+		if auto == nil {
+			if none != nil {
+				t.Errorf("seed %d: it fits without host memory, and not with it", seed)
+			}
+			continue
+		}
+		if none != nil && auto.Value > none.Value {
+			t.Errorf("seed %d: %v s, and %v s without host memory", seed, auto.Value, none.Value)
+		}
+		if none != nil && auto.Value < none.Value {
+			shorter++
+		}
+		for _, blocks := range []string{"full", "0", "1", "0-1", "0,2", "1-2", "0-2"} {
+			if other := solve(blocks); other != nil && other.Value < auto.LowerBound {
+				t.Errorf("seed %d: blocks %s take %v s, below the bound of %v s", seed, blocks, other.Value, auto.LowerBound)
+			}
+		}
+		if auto.Costs.Workload.OffloadActivations == "" {
+			continue
+		}
+		moved++
+		free := *auto.Costs
+		free.Units = slices.Clone(free.Units)
+		for i := range free.Units {
+			free.Units[i].Regions.Moved = 0
+		}
+		places := make([]int, len(auto.Map))
+		for unit, device := range auto.Map {
+			places[unit] = int(device)
+		}
+		if without := fixtures.Must(steptime.Step(&free, auto.Topology, places))(t); auto.Value > without*(1+1e-12) {
+			t.Errorf("seed %d: the step waits for the link: %v s, %v s without copies", seed, auto.Value, without)
+		}
+	}
+	if shorter == 0 || moved < 5 {
+		t.Errorf("%d of 40 steps are shorter, and %d plans move blocks", shorter, moved)
+	}
+}
+
+// A cap below the memory of 1F1B costs neither recomputation nor a step as long as with it.
+func TestHostInsteadOfRecomputation(t *testing.T) {
+	kind := "h100-80gb"
+	solution := func(host string, bytes int64) (*planner.Solution, error) {
+		found := fixtures.Must(catalogue.Find(kind))(t)
+		gpu := found.Device(costmodel.Train)
+		gpu.CapacityBytes = 28 << 30
+		return planner.Solve(t.Context(), planner.Problem{
+			Graph:     fixtures.Must(hf.FromConfig("llama-3.1-8b", fixtures.Must(os.ReadFile("../fixtures/models/llama-3.1-8b/config.json"))(t)))(t),
+			Objective: planner.Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, 4), HostMemoryBytes: bytes},
+			Workload: costmodel.Workload{Mode: costmodel.Train, Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Precision: costmodel.BF16True, Recompute: "auto", OffloadActivations: host, Batch: 16, MicroBatches: 8, Seq: 2048, World: 4},
+		}, planner.Settings{})
+	}
+	without, with := fixtures.Must(solution("", 0))(t), fixtures.Must(solution("auto", 0))(t)
+	if work := &with.Costs.Workload; without.Costs.Workload.Recompute == "none" || work.Recompute != "none" || with.Value >= without.Value {
+		t.Errorf("%v s with recompute %s, and %v s with recompute %s", with.Value, work.Recompute, without.Value, without.Costs.Workload.Recompute)
+	}
+	if with.LowerBound >= without.LowerBound {
+		t.Errorf("a bound of %v s counts host memory, and one of %v s does not", with.LowerBound, without.LowerBound)
+	}
+	if little := fixtures.Must(solution("auto", 1<<30))(t); little.Costs.Workload.OffloadActivations != "" || little.Value != without.Value {
+		t.Errorf("with 1 GiB of host memory, blocks %q take %v s", little.Costs.Workload.OffloadActivations, little.Value)
+	}
+	if _, err := solution("full", 1<<30); err == nil || !strings.Contains(err.Error(), "of the host's memory, and the topology gives 1.00 GiB: ") {
+		t.Errorf("all blocks with 1 GiB of host memory: %v", err)
+	}
+	kind = "rtx-4090"
+	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate (devmap probe measures it`) {
+		t.Errorf("without the rate of a link: %v", err)
+	}
+}
