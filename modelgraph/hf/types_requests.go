@@ -15,6 +15,7 @@ type requestSection struct {
 	list      string
 	backwards bool
 	choices   [][3]string // place, kind and block, as in [tapeMode]
+	least     int         // layers for which the blocks hold
 }
 
 // A requestWord is the birth of a storage of a size, or the death of one by the place of its birth.
@@ -32,12 +33,13 @@ type requestBlock struct {
 	births int
 }
 
-// requestsOf reads the sections of a mode: [list, backwards, [[place, kind, block]…]].
+// requestsOf reads the sections of a mode: [list, backwards, [[place, kind, block]…]], and the least layers if these
+// are more than two.
 func requestsOf(text jsontext.Value) (all []requestSection) {
 	if text == nil {
 		return nil
 	}
-	var rows [][3]any
+	var rows [][]any
 	typeTapeTable.Read(text, &rows)
 	for _, row := range rows {
 		var one requestSection
@@ -52,14 +54,17 @@ func requestsOf(text jsontext.Value) (all []requestSection) {
 			}
 			one.choices = append(one.choices, words)
 		}
+		if len(row) > 3 {
+			one.least = int(whole(row[3]))
+		}
 		all = append(all, one)
 	}
 	return all
 }
 
 // requestWords are a block's: "5g" is the birth of a gradient of size 5. "-3" is the death of the
-// block's own fourth birth, "-1.4" of the fifth of section 1, "-1.-1.4" of that in the layer before,
-// "-1.0.4" in the first layer and "-1.e0.4" in the last.
+// block's own fourth birth, "-1.4" of the fifth of section 1. In a section of layers, "-1.-1.4" is of the last but four of the
+// layer before, "-1.0.4" of the first layer's and "-1.e0.4" of the last's.
 func requestWords(text string) (block requestBlock) {
 	for field := range strings.FieldsSeq(text) {
 		place, dies := strings.CutPrefix(field, "-")
@@ -72,12 +77,13 @@ func requestWords(text string) (block requestBlock) {
 			block.words, block.births = append(block.words, word), block.births+1
 			continue
 		}
-		word, parts := requestWord{what: learned.Gone, section: -1, from: ' '}, strings.Split(place, ".")
+		word, parts := requestWord{what: learned.Gone, section: -1}, strings.Split(place, ".")
 		word.at = int32(decimals(parts[len(parts)-1]))
 		if len(parts) > 1 {
 			word.section = decimals(parts[0])
 		}
 		if len(parts) > 2 {
+			word.from = '0'
 			switch layer := parts[1]; layer[0] {
 			case '+', '-':
 				word.from, word.layer = '+', decimals(layer)
@@ -98,24 +104,29 @@ func decimals(text string) int {
 }
 
 // requests are those of a step of the config; nil if a layer has no block. Results that a caller keeps
-// do not die in the step.
-func (t *taping) requests(mode string) *learned.Requests {
+// do not die in the step. one: it has one sequence, and that differs.
+func (t *taping) requests(mode string, one bool) *learned.Requests {
 	step, drops := strings.CutSuffix(mode, " drops")
+	if one {
+		step += " 1"
+	}
 	sections := requestsOf(t.line.Requests[step])
 	if sections == nil {
 		return nil
 	}
 	out := &learned.Requests{Sizes: t.sizes}
 	blocks := make(map[string]*requestBlock)
-	first := make([][]int32, len(sections)) // births before those of a section's layer
+	first := make([][][2]int32, len(sections)) // births before those of a section's layer, and with them
 	var births int32
-	var kept []bool
+	var results []bool
 	for at, section := range sections {
 		count := 1
 		if section.list != "" {
-			count = t.counts[section.list]
+			if count = t.counts[section.list]; count < max(1, section.least) {
+				return nil
+			}
 		}
-		first[at] = make([]int32, count)
+		first[at] = make([][2]int32, count)
 		for turn := range count {
 			layer := turn
 			if section.backwards {
@@ -125,7 +136,7 @@ func (t *taping) requests(mode string) *learned.Requests {
 			if block == nil {
 				return nil
 			}
-			first[at][layer] = births
+			first[at][layer] = [2]int32{births, births + int32(block.births)}
 			births += int32(block.births)
 			for _, word := range block.words {
 				event := learned.Request{What: word.what, At: word.at}
@@ -134,19 +145,13 @@ func (t *taping) requests(mode string) *learned.Requests {
 					event.What = learned.Output
 					fallthrough
 				case word.what != learned.Gone:
-					kept = append(kept, event.What == learned.Output)
+					results = append(results, event.What == learned.Output)
 				default:
-					from, other := at, layer
-					if word.section >= 0 {
-						from, other = word.section, word.layer
-						switch word.from {
-						case '+':
-							other += layer
-						case 'e':
-							other = len(first[from]) - 1 - word.layer
-						}
+					event.At = word.birth(first, at, layer)
+					if event.At < 0 || int(event.At) >= len(results) { // fewer layers than any build had
+						return nil
 					}
-					if event.At += first[from][other]; kept[event.At] {
+					if results[event.At] {
 						continue
 					}
 				}
@@ -155,6 +160,27 @@ func (t *taping) requests(mode string) *learned.Requests {
 		}
 	}
 	return out
+}
+
+// birth is the number of the birth that a word of a layer in a section says, or -1. Another layer's birth counts from its
+// block's end: a first layer has more at its beginning.
+func (word *requestWord) birth(first [][][2]int32, section, layer int) int32 {
+	if word.section < 0 {
+		return first[section][layer][0] + word.at
+	}
+	layers, other := first[word.section], word.layer
+	switch word.from {
+	case 0:
+		return layers[0][0] + word.at
+	case '+':
+		other += layer
+	case 'e':
+		other = len(layers) - 1 - word.layer
+	}
+	if other < 0 || other >= len(layers) {
+		return -1
+	}
+	return layers[other][1] - 1 - word.at
 }
 
 // block is the block of a section's layer, nil if no build had one there.

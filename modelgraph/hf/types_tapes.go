@@ -43,7 +43,8 @@ type typeTapes struct {
 	// Parts are the steps of layers, each a [tapePart] for some modes.
 	Parts []jsontext.Value    `json:"parts"`
 	Modes map[string]tapeMode `json:"modes"`
-	// Requests are the storages of a step in order, for a caller who keeps the loss alone ([requestsOf]).
+	// Requests are the storages of a step in order, for a caller who keeps the loss alone ([requestsOf]), and
+	// those of one sequence if a mode holds from two on.
 	Requests map[string]jsontext.Value `json:"requests"`
 	// Inside is the field of the model that a text runs through and a dot, empty if it is the whole.
 	Inside string `json:"inside"`
@@ -120,11 +121,13 @@ type stepKey struct {
 	line *taping
 	step string
 	rank int64
+	one  bool // sequence, with other copies than several have
 }
 
-// tapedStep is an evaluated step.
+// tapedStep is an evaluated step. Tapes hold from a number of sequences on, requests for one sequence too.
 type tapedStep struct {
 	tapes    []*learned.Tape
+	least    int64
 	requests func() *learned.Requests
 }
 
@@ -138,7 +141,7 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reade
 
 // Tapes implements [learned.Source].
 func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
-	if step := all.step(asked); step != nil {
+	if step := all.step(asked); step != nil && asked.Batch >= step.least {
 		return step.tapes
 	}
 	return nil
@@ -173,16 +176,16 @@ func (all *tapes) step(asked learned.Asked) *tapedStep {
 			all.lines[kind] = lines
 		}
 		for _, t := range lines {
-			mode := t.line.Modes[asked.Step]
-			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && !t.line.Eager {
+			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < 1 || asked.Eager && !t.line.Eager {
 				continue
 			}
-			key := stepKey{t, asked.Step, asked.Rank}
+			mode := t.line.Modes[asked.Step]
+			key := stepKey{t, asked.Step, asked.Rank, asked.Batch < mode.Batch}
 			step, known := all.steps[key]
 			if !known {
-				step = &tapedStep{tapes: t.step(&mode, asked.Rank)}
+				step = &tapedStep{tapes: t.step(&mode, asked.Rank), least: max(1, mode.Batch)}
 				at := *t // at this rank
-				step.requests = sync.OnceValue(func() *learned.Requests { return at.requests(asked.Step) })
+				step.requests = sync.OnceValue(func() *learned.Requests { return at.requests(asked.Step, key.one) })
 				all.steps[key] = step
 			}
 			return step

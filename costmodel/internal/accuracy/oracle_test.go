@@ -148,6 +148,31 @@ func TestOracleCellsOfTables(t *testing.T) {
 	t.Logf("%d of %d cells of %d types within 1 %%: %v", near, len(cells), len(worst), worst)
 }
 
+// TestReplayedCells: a training whose requests are replayed one by one has the oracle's peak.
+func TestReplayedCells(t *testing.T) {
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
+	cells, replayed := oracleCells(t, "peaks_types.jsonl.gz"), 0
+	for i := range cells {
+		cell := &cells[i]
+		graph, costs := costsOf(t, cell.Config, cell.workload(), "5.24")
+		units := make([]int, len(graph.Units))
+		for unit := range units {
+			units[unit] = unit
+		}
+		if cell.workload().Mode != costmodel.Train || costs.Marks == nil || len(costs.Marks(units, true)) != 1 { // one range of two steps
+			continue
+		}
+		replayed++
+		if off, _, _ := cell.off(t, gpu, "5.24"); max(off, -off) > 0.0002 {
+			t.Errorf("%s %s, batch %d × %d: off by %+.3f %%", cell.Type, cell.Cell, cell.Batch, cell.Seq, 100*off)
+		}
+	}
+	if replayed < 30 {
+		t.Errorf("%d cells are replayed", replayed)
+	}
+	t.Logf("%d cells", replayed)
+}
+
 // oracleNear is the least per cent of cells within 1 %.
 const oracleNear = 97
 

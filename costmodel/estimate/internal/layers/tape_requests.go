@@ -29,10 +29,10 @@ var untils = map[byte]Until{0: Ends, 's': Process, 't': Process, 'i': Process, '
 
 // Requests are the storages of a GPU's step in order, as a table of types has them; nil if it does not.
 func Requests(model *Model) []Request {
-	if !plain(model) || !learns(model) || model.Workload.MicroBatches > 1 {
+	step, known := asked(model)
+	if !known || !plain(model) || model.Workload.MicroBatches > 1 {
 		return nil
 	}
-	step, _ := asked(model)
 	found := model.Layers[0].Learned.Requests(step)
 	if found == nil {
 		return nil
@@ -56,8 +56,8 @@ func Requests(model *Model) []Request {
 	return out
 }
 
-// Kept is a tensor that stays in a process.
-type Kept struct {
+// Resident is a tensor that is there until the process ends.
+type Resident struct {
 	Bytes int64
 	// States are the optimizer's tensors of its size, Transient the temporaries of a step.
 	States, Transient int64
@@ -67,35 +67,35 @@ type Kept struct {
 	Cast int64
 }
 
-// KeptTensors are the model's parameters in the order in which they are made, and its buffers. Adapters come last.
-func KeptTensors(model *Model) (all []Kept) {
-	var adapters, buffers []Kept
+// Residents are the model's parameters in the order in which they are made, and its buffers. Adapters come last.
+func Residents(model *Model) (all []Resident) {
+	var adapters, buffers []Resident
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		part := &layer.Whole
 		for j := range part.Params {
 			tensor := &part.Params[j]
-			one := Kept{Bytes: part.Stored(j), Tied: tensor.Owner != ""}
+			one := Resident{Bytes: part.Stored(j), Tied: tensor.Owner != ""}
 			if each := own(model, tensor, ops.WeightBytes(model.Workload.Precision)); model.Train && !model.Frozen && layer.Runs && trains(tensor) && !tensor.Frozen && !one.Tied && one.Bytes > 0 {
 				one.optimized(part, tensor.Shape, tensor.Numel, each)
 			}
 			all = append(all, one)
 		}
 		for _, matrix := range part.Matrices() {
-			one := Kept{Bytes: model.adapterWeight() * matrix.Numel()}
+			one := Resident{Bytes: model.adapterWeight() * matrix.Numel()}
 			one.Cast = ops.WeightBytes(model.Workload.Precision) * matrix.Numel()
 			one.optimized(part, matrix.Shape(), matrix.Numel(), model.adapterWeight())
 			adapters = append(adapters, one)
 		}
 		for k := range layer.Buffers {
-			buffers = append(buffers, Kept{Bytes: layer.Buffers[k].Bytes})
+			buffers = append(buffers, Resident{Bytes: layer.Buffers[k].Bytes})
 		}
 	}
 	return slices.Concat(all, buffers, adapters)
 }
 
 // optimized adds the optimizer's tensors.
-func (kept *Kept) optimized(part *Part, shape []int64, numel, each int64) {
+func (tensor *Resident) optimized(part *Part, shape []int64, numel, each int64) {
 	state, transient := part.optimizer().State(shape, numel, each)
-	kept.States, kept.Transient = state/(numel*each), transient
+	tensor.States, tensor.Transient = state/(numel*each), transient
 }

@@ -32,15 +32,19 @@ func Tape(model *layers.Model) *Taped {
 func (taped *Taped) Peaks(up bool) (allocated, reserved int64) {
 	cache := allocator.NewCache()
 	cache.Up = up
-	kept := layers.KeptTensors(taped.model)
-	load(cache, kept)
+	residents := layers.Residents(taped.model)
+	load(cache, residents)
 	cache.ResetPeaks()
-	stays := taped.step(cache, true)
+	waiting := taped.step(cache, true)
 	if !taped.model.Train {
 		return cache.PeakAllocated, cache.PeakReserved
 	}
+	counts := slices.Contains([]string{"", costmodel.AdamW}, taped.model.Optimizer.Kind) // a fused kernel reads its step on the GPU
 	var temporary []*allocator.Block
-	for _, tensor := range kept {
+	for _, tensor := range residents {
+		if tensor.States > 0 && counts {
+			cache.Alloc(0, 4)
+		}
 		for range tensor.States {
 			cache.Alloc(0, tensor.Bytes)
 		}
@@ -48,18 +52,18 @@ func (taped *Taped) Peaks(up bool) (allocated, reserved int64) {
 			temporary = append(temporary, cache.Alloc(0, tensor.Transient))
 		}
 	}
-	for _, block := range append(temporary, stays...) {
+	for _, block := range append(temporary, waiting...) {
 		cache.Free(block)
 	}
 	taped.step(cache, false)
 	return cache.PeakAllocated, cache.PeakReserved
 }
 
-// load makes what stays. Adapters are made in the model's type, and then cast one after another.
-func load(cache *allocator.Cache, kept []layers.Kept) {
+// load makes the residents. Adapters are made in the model's type, and then cast one after another.
+func load(cache *allocator.Cache, residents []layers.Resident) {
 	var casts, tied []*allocator.Block
-	for i := range kept {
-		switch tensor := &kept[i]; {
+	for i := range residents {
+		switch tensor := &residents[i]; {
 		case tensor.Cast > 0:
 			casts = append(casts, cache.Alloc(0, tensor.Cast))
 		case tensor.Tied && tensor.Bytes > 0:
@@ -71,7 +75,7 @@ func load(cache *allocator.Cache, kept []layers.Kept) {
 	for _, block := range tied {
 		cache.Free(block)
 	}
-	for i, tensor := range kept[len(kept)-len(casts):] {
+	for i, tensor := range residents[len(residents)-len(casts):] {
 		if tensor.Bytes != tensor.Cast {
 			cache.Alloc(0, tensor.Bytes)
 			cache.Free(casts[i])
@@ -82,7 +86,7 @@ func load(cache *allocator.Cache, kept []layers.Kept) {
 
 // step makes the storages of a step, and returns those that stay until the optimizer's. Inputs and
 // workspaces are there from the first step on.
-func (taped *Taped) step(cache *allocator.Cache, first bool) (stays []*allocator.Block) {
+func (taped *Taped) step(cache *allocator.Cache, first bool) (waiting []*allocator.Block) {
 	born := make([]*allocator.Block, 0, len(taped.requests))
 	for i := range taped.requests {
 		request := &taped.requests[i]
@@ -97,8 +101,8 @@ func (taped *Taped) step(cache *allocator.Cache, first bool) (stays []*allocator
 			block = cache.Alloc(0, request.Bytes)
 		}
 		if born = append(born, block); block != nil && request.Until == layers.Step {
-			stays = append(stays, block)
+			waiting = append(waiting, block)
 		}
 	}
-	return stays
+	return waiting
 }
