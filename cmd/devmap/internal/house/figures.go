@@ -45,7 +45,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 14, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 110},
-		{name: "lines without tests", value: module.lines(""), limit: 168_000},
+		{name: "lines without tests", value: module.lines(""), limit: 168_700},
 		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 34_350},
 		module.mostFiles(),
 		module.exportedNames(),

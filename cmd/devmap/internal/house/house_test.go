@@ -96,7 +96,7 @@ func TestMeasured(t *testing.T) {
 		"largest cycle of files in one package               2 (at most 14)\n    modelgraph: a.go b.go\n",
 		"methods of one type                                 2 (at most 25)\n    modelgraph.Tree 2\n",
 		"packages                                            5 (at most 110)\n",
-		"lines without tests                                48 (at most 168000)\n",
+		"lines without tests                                48 (at most 168700)\n",
 		"lines of the planner without tests                  5 (at most 34350)\n",
 		"files in one package                                4 (at most 32)\n    executor\n",
 		"exported names outside internal                     5 (at most 467)\n    modelgraph 4, planner 1\n",
