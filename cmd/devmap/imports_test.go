@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/phases":    {"modelgraph", "modelgraph/diffusers", "modelgraph/hf", "modelgraph/safetensors", "costmodel"},
 	"costmodel/estimate": {
-		"modelgraph", "costmodel", "costmodel/catalogue", "costmodel/recipe",
+		"modelgraph", "costmodel", "costmodel/catalogue", "costmodel/recipe", "costmodel/order", "costmodel/timeline",
 	},
 
 	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},

@@ -84,6 +84,7 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 			table.Workspaces = 1
 		}
 	}
+	engine.Replay(model, table)
 	if err := runtime.Regions(model, table); err != nil {
 		return err
 	}

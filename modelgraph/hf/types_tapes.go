@@ -43,6 +43,9 @@ type typeTapes struct {
 	// Parts are the steps of layers, each a [tapePart] for some modes.
 	Parts []jsontext.Value    `json:"parts"`
 	Modes map[string]tapeMode `json:"modes"`
+	// Requests are the storages of a step in order, for a caller who keeps the loss alone ([requestsOf]), and
+	// those of one sequence if a mode holds from two on.
+	Requests map[string]jsontext.Value `json:"requests"`
 	// Inside is the field of the model that a text runs through and a dot, empty if it is the whole.
 	Inside string `json:"inside"`
 	// Kinds are the fields that have a text for each layer.
@@ -111,18 +114,26 @@ type tapes struct {
 	reader bool // rules have the operations: a tape is only for a model on one GPU
 	lock   sync.Mutex
 	lines  map[string][]*taping // by kind
-	steps  map[stepKey][]*learned.Tape
+	steps  map[stepKey]*tapedStep
 }
 
 type stepKey struct {
 	line *taping
 	step string
 	rank int64
+	one  bool // sequence, with other copies than several have
+}
+
+// tapedStep is an evaluated step. Tapes hold from a number of sequences on, requests for one sequence too.
+type tapedStep struct {
+	tapes    []*learned.Tape
+	least    int64
+	requests func() *learned.Requests
 }
 
 // addTapes gives layers the memory of steps, if the table has lines of the class.
 func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reader bool) {
-	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey][]*learned.Tape)}
+	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey]*tapedStep)}
 	for i := range layers {
 		layers[i].Learned = learned.Steps{Source: all, Layer: i, Alone: reader}
 	}
@@ -130,6 +141,22 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reade
 
 // Tapes implements [learned.Source].
 func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
+	if step := all.step(asked); step != nil && asked.Batch >= step.least {
+		return step.tapes
+	}
+	return nil
+}
+
+// Requests implements [learned.Source].
+func (all *tapes) Requests(asked learned.Asked) *learned.Requests {
+	if step := all.step(asked); step != nil && step.tapes != nil {
+		return step.requests()
+	}
+	return nil
+}
+
+// step finds the line that holds for a step, and evaluates it once.
+func (all *tapes) step(asked learned.Asked) *tapedStep {
 	if all.reader && !asked.Alone || newer(oldestTaped, all.tree.in.name) {
 		return nil
 	}
@@ -149,17 +176,19 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 			all.lines[kind] = lines
 		}
 		for _, t := range lines {
-			mode := t.line.Modes[asked.Step]
-			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && !t.line.Eager {
+			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < 1 || asked.Eager && !t.line.Eager {
 				continue
 			}
-			key := stepKey{t, asked.Step, asked.Rank}
-			steps, known := all.steps[key]
+			mode := t.line.Modes[asked.Step]
+			key := stepKey{t, asked.Step, asked.Rank, asked.Batch < mode.Batch}
+			step, known := all.steps[key]
 			if !known {
-				steps = t.step(&mode, asked.Rank)
-				all.steps[key] = steps
+				step = &tapedStep{tapes: t.step(&mode, asked.Rank), least: max(1, mode.Batch)}
+				at := *t // at this rank
+				step.requests = sync.OnceValue(func() *learned.Requests { return at.requests(asked.Step, key.one) })
+				all.steps[key] = step
 			}
-			return steps
+			return step
 		}
 	}
 	return nil

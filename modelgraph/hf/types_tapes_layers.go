@@ -85,14 +85,7 @@ func (t *taping) order(rows [][]any) (all []ran, ok bool) {
 func (t *taping) part(row []any, list string, number int) *tapePart {
 	place, kind := "", ""
 	if list != "" {
-		switch {
-		case number == t.counts[list]-1:
-			place = "last"
-		case number < 2:
-			place = strconv.Itoa(number)
-		default:
-			place = "middle"
-		}
+		place = placeOf(number, t.counts[list])
 		if number < len(t.kinds) {
 			kind = t.kinds[number]
 		}

@@ -211,3 +211,76 @@ func TestTapesOfTwoLists(t *testing.T) {
 		t.Errorf("the order of layers is %v", ranks)
 	}
 }
+
+// TestRequests: the requests of a step of any number of layers have a gradient for each parameter, of its size. Each
+// death is of a storage that is there, and no other storage is left.
+func TestRequests(t *testing.T) {
+	for _, layers := range []int{2, 3, 7} {
+		graph := fixtures.Must(tableGraph(asJSON(t, fields{
+			"model_type": "mpnet", "architectures": []string{"MPNetForMaskedLM"}, "dtype": "bfloat16", "hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": layers,
+		})))(t)
+		const batch, seq = 3, 256
+		requests := graph.Layers[0].Learned.Requests(learned.Asked{Step: "train drops", Batch: batch, Seq: seq})
+		if requests == nil {
+			t.Fatalf("%d layers: no requests", layers)
+		}
+		factors := [6]int64{1, batch, batch * seq, batch * seq * seq, seq, seq * seq}
+		var alive []bool
+		var left []byte
+		var gradients, params []int64
+		for i, event := range requests.Events {
+			if event.What == learned.Gone {
+				if !alive[event.At] {
+					t.Fatalf("%d layers, event %d: storage %d is not there", layers, i, event.At)
+				}
+				alive[event.At] = false
+				continue
+			}
+			alive, left = append(alive, true), append(left, event.What)
+			if event.What == 'g' {
+				var bytes int64
+				for term, factor := range requests.Sizes[event.At].Size {
+					bytes += factor * factors[term]
+				}
+				gradients = append(gradients, bytes)
+			}
+		}
+		for number, there := range alive {
+			if passes := left[number] == learned.Passing || left[number] == learned.Dropped; passes == there {
+				t.Errorf("%d layers: storage %d is %q, and there at the end: %t", layers, number, left[number], there)
+			}
+		}
+		for i := range graph.Layers {
+			for _, tensor := range graph.Layers[i].Params {
+				if tensor.Owner == "" {
+					params = append(params, tensor.Bytes)
+				}
+			}
+		}
+		slices.Sort(gradients)
+		if slices.Sort(params); !slices.Equal(gradients, params) {
+			t.Errorf("%d layers: gradients of %v bytes, parameters of %v", layers, gradients, params)
+		}
+	}
+}
+
+// TestRequestsOfResults: results that a caller keeps do not die in the step.
+func TestRequestsOfResults(t *testing.T) {
+	graph := fixtures.Must(tableGraph(asJSON(t, fields{"model_type": "mpnet", "architectures": []string{"MPNetForMaskedLM"}, "num_hidden_layers": 3})))(t)
+	deaths := func(step string) (results, died int) {
+		for _, event := range graph.Layers[0].Learned.Requests(learned.Asked{Step: step, Batch: 2, Seq: 256}).Events {
+			switch event.What {
+			case learned.Output:
+				results++
+			case learned.Gone:
+				died++
+			}
+		}
+		return results, died
+	}
+	results, died := deaths("train")
+	none, all := deaths("train drops")
+	if results == 0 || none != 0 || died+results != all {
+		t.Errorf("%d results are kept and %d storages die; without results %d die, and %d are kept", results, died, all, none)
+	}
+}

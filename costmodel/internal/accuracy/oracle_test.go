@@ -142,10 +142,35 @@ func TestOracleCellsOfTables(t *testing.T) {
 			t.Errorf("%s %s: off by %.2f %%; a plan states %.1f %%", cells[i].Type, cells[i].Cell, 100*off, 100*stated)
 		}
 	}
-	if 100*near < 92*len(cells) {
+	if 100*near < 98*len(cells) {
 		t.Errorf("%d of %d cells are within 1 %%", near, len(cells))
 	}
 	t.Logf("%d of %d cells of %d types within 1 %%: %v", near, len(cells), len(worst), worst)
+}
+
+// TestReplayedCells: a training whose requests are replayed one by one has the oracle's peak.
+func TestReplayedCells(t *testing.T) {
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
+	cells, replayed := oracleCells(t, "peaks_types.jsonl.gz"), 0
+	for i := range cells {
+		cell := &cells[i]
+		graph, costs := costsOf(t, cell.Config, cell.workload(), "5.24")
+		units := make([]int, len(graph.Units))
+		for unit := range units {
+			units[unit] = unit
+		}
+		if cell.workload().Mode != costmodel.Train || costs.Marks == nil || len(costs.Marks(units, true)) != 1 { // one range of two steps
+			continue
+		}
+		replayed++
+		if off, _, _ := cell.off(t, gpu, "5.24"); max(off, -off) > 0.0002 {
+			t.Errorf("%s %s, batch %d × %d: off by %+.3f %%", cell.Type, cell.Cell, cell.Batch, cell.Seq, 100*off)
+		}
+	}
+	if replayed < 30 {
+		t.Errorf("%d cells are replayed", replayed)
+	}
+	t.Logf("%d cells", replayed)
 }
 
 // oracleNear is the least per cent of cells within 1 %.
@@ -214,7 +239,7 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 291 || plans != 271 || 100*near < 71*plans {
+	if rows != 291 || plans != 271 || 100*near < 72*plans {
 		t.Errorf("%d of %d plans of %d rows are within 0.5 %%; there are 271 of 291", near, plans, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, plans, table.String())
@@ -258,7 +283,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 // Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 498, "peaks_sweep.jsonl.gz": 1112} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 505, "peaks_sweep.jsonl.gz": 1135} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {

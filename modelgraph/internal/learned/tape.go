@@ -29,7 +29,32 @@ type Asked = struct {
 
 // Source finds the tapes of all layers of a graph, by the layers' places when it was made. Nil: no
 // tape holds.
-type Source interface{ Tapes(Asked) []*Tape }
+type Source interface {
+	Tapes(Asked) []*Tape
+	// Requests are those of the same step, nil if their order is not known.
+	Requests(Asked) *Requests
+}
+
+// Requests are births and deaths of a step's storages, in order. Sizes have one storage each.
+type Requests struct {
+	Sizes  Storages
+	Events []Request
+}
+
+// Request is the birth of a storage of the size At, or the end of the one that was born after At others.
+type Request = struct {
+	What byte
+	At   int32
+}
+
+// What a storage is: one of the step, a result, or a result that a caller who keeps the loss alone drops. Others are
+// workspaces of threads (s) and kernels (t), inputs (i) and gradients (g).
+const (
+	Gone    byte = 0
+	Passing byte = ' '
+	Output  byte = 'o'
+	Dropped byte = 'd'
+)
 
 // Steps are a layer's tapes. The zero value has none.
 type Steps struct {
@@ -48,6 +73,14 @@ func (steps Steps) Step(asked Asked) *Tape {
 		return all[steps.Layer]
 	}
 	return nil
+}
+
+// Requests are those of the step that a layer has a tape of, or nil.
+func (steps Steps) Requests(asked Asked) *Requests {
+	if steps.Source == nil {
+		return nil
+	}
+	return steps.Source.Requests(asked)
 }
 
 // Tape is what a layer does to the memory of one GPU in a step.

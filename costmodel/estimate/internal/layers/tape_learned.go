@@ -12,7 +12,9 @@ import (
 )
 
 // storages are numbers of storages of a size ([learned.Storages]).
-type storages = []struct {
+type storages = []storage
+
+type storage = struct {
 	Count int64
 	Size  [6]int64
 	Rule  string
@@ -75,29 +77,32 @@ func eagerLoss(workload *costmodel.Workload) bool {
 
 // bytesAt is the size of storages. Without rests, each has a block as an empty allocator cuts it.
 func bytesAt(of storages, factors [6]int64, rests bool) (sum int64) {
+	for i := range of {
+		size := sizeOf(&of[i], factors)
+		if !rests {
+			size += allocator.Rounding(size)
+		}
+		sum += of[i].Count * size
+	}
+	return sum
+}
+
+// sizeOf is the size of one of these storages.
+func sizeOf(one *storage, factors [6]int64) int64 {
 	at := func(size [6]int64) (sum int64) {
 		for term, factor := range size {
 			sum += factor * factors[term]
 		}
 		return sum
 	}
-	for _, one := range of {
-		size := at(one.Size)
-		if one.Rule != "" {
-			sizes := make([]int64, len(one.Of))
-			for i, of := range one.Of {
-				sizes[i] = at(of)
-			}
-			if size = ops.InKernel(one.Rule, sizes); size == 0 {
-				continue
-			}
-		}
-		if !rests {
-			size += allocator.Rounding(size)
-		}
-		sum += one.Count * size
+	if one.Rule == "" {
+		return at(one.Size)
 	}
-	return sum
+	sizes := make([]int64, len(one.Of))
+	for i, of := range one.Of {
+		sizes[i] = at(of)
+	}
+	return ops.InKernel(one.Rule, sizes)
 }
 
 // atMost bounds the bytes of storages. A rule is at most 64 KiB for each element of its sizes.

@@ -14,11 +14,11 @@ type Process struct {
 	ranks, whole, part int64
 }
 
-// workspace is cuBLAS's for sm_90, one a thread (CUDABlas.cpp, parseChosenWorkspaceSize; torch 2.11).
-const workspace = 32 << 20
+// Workspace is cuBLAS's for sm_90, one a thread (CUDABlas.cpp, parseChosenWorkspaceSize; torch 2.11).
+const Workspace = 32 << 20
 
 func newProcess(decoder *Decoder, ranks int64) Process {
-	process := Process{Run: replay.NewRun(workspace), Decoder: decoder, ranks: ranks}
+	process := Process{Run: replay.NewRun(Workspace), Decoder: decoder, ranks: ranks}
 	process.Cache.Up = decoder.up
 	for _, weight := range decoder.Trained {
 		weight.Grad = nil
