@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -171,10 +172,7 @@ func allOrNothing(ctx context.Context, problem *Problem, blocks []int, limit tim
 // tablesOf returns a function that makes the costs of a schedule, and keeps them. If blocks are to
 // be chosen, its second argument says which are recomputed.
 func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool) (*costmodel.Table, error) {
-	type key struct {
-		kind      costmodel.ScheduleKind
-		recompute string
-	}
+	type key struct{ schedule, recompute string }
 	tables := map[key]*costmodel.Table{}
 	return func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
 		workload := problem.Costs.Workload
@@ -182,18 +180,31 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 		if blocks {
 			workload.Recompute = costmodel.RecomputeOf(again)
 		}
-		if table := tables[key{kind, workload.Recompute}]; table != nil {
+		at := key{string(kind), workload.Recompute}
+		if table := tables[at]; table != nil {
 			return table, nil
+		}
+		// Orders of one form have the same costs.
+		form := key{fmt.Sprint("a form: ", kind.Split(), kind.Vee(), kind.Loops()), workload.Recompute}
+		if known := tables[form]; kind.OwnOrder() && known != nil {
+			table := *known
+			table.Workload.Schedule = kind
+			tables[at] = &table
+			return &table, nil
 		}
 		resolved, err := estimate.Resolve(problem.Graph, workload)
 		if err != nil {
 			return nil, err
 		}
 		table, err := estimate.Table(problem.Graph, resolved)
-		if err == nil {
-			tables[key{kind, workload.Recompute}] = table
+		if err != nil {
+			return nil, err
 		}
-		return table, err
+		tables[at] = table
+		if kind.OwnOrder() {
+			tables[form] = table
+		}
+		return table, nil
 	}
 }
 
