@@ -156,7 +156,7 @@ type form struct {
 
 var forms = func() (out []form) {
 	for _, at := range places {
-		out = append(out, form{at, false, false}, form{at, true, false}, form{at, true, true})
+		out = append(out, form{at, false, false}, form{at, true, true})
 	}
 	return out
 }()
