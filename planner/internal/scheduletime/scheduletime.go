@@ -117,7 +117,8 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	return best, nil
 }
 
-// ownForms looks for orders of every form, then again for the best of each place.
+// ownForms looks for orders of every form, then again for the best of each place, and from the cuts of
+// smaller budgets.
 func (search *search) ownForms() {
 	for _, at := range forms {
 		if start := search.of[at.place]; start != nil && !search.stopped() {
@@ -127,10 +128,11 @@ func (search *search) ownForms() {
 	best := search.best()
 	for _, at := range places {
 		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
-			search.own(found, formOf(found.Kind), more*effort)
+			search.turns(formOf(found.Kind), found.cuts, found.again, nil, more*effort)
 			if found = search.of[at]; found.rule != nil {
 				search.turns(found.form, found.cuts, found.again, found.rule, more*effort)
 			}
+			search.fromRungs(at)
 		}
 	}
 }

@@ -1,0 +1,65 @@
+package scheduletime
+
+import (
+	"math"
+	"slices"
+)
+
+// Cuts for less memory often lead to a shorter step than those for all of it. The rungs of a ladder
+// are the powers of rung, in bytes. So searches with about the same memory begin with the same cuts.
+const (
+	rung  = 1.05
+	rungs = 3 // tried
+)
+
+// fromRungs looks for orders of a place. It begins with the cuts of a published order for the rungs below
+// the budgets, with no block recomputed.
+func (search *search) fromRungs(at place) {
+	whole, tried := search.Question, [][]int{}
+	largest := 0.
+	for i := range whole.Topology.Devices {
+		largest = max(largest, float64(whole.Topology.Devices[i].Budget()))
+	}
+	for count := range rungs {
+		search.Question = whole.part(math.Pow(rung, math.Ceil(math.Log(largest)/math.Log(rung))-float64(count+1)) / largest)
+		start := search.quickest(at)
+		search.Question = whole
+		if start == nil || search.stopped() || slices.ContainsFunc(tried, func(cuts []int) bool { return slices.Equal(cuts, start.cuts) }) {
+			continue
+		}
+		tried = append(tried, start.cuts)
+		for _, form := range forms {
+			if form.place == at {
+				search.turns(form, start.cuts, start.again, nil, effort)
+			}
+		}
+	}
+}
+
+// quickest returns the quickest published order of a place that fits; nil: none.
+func (search *search) quickest(at place) (best *Choice) {
+	again := make([]bool, len(search.Blocks))
+	for _, kind := range search.Kinds {
+		if formOf(kind).place != at {
+			continue
+		}
+		if table, err := search.Table(kind, again); err == nil {
+			if found, err := search.improve(kind, search.even(kind, table), again); err == nil && found.Fits() && found.better(best) {
+				best = found
+			}
+		}
+	}
+	return best
+}
+
+// part returns the question with a part of all budgets.
+func (question *Question) part(part float64) *Question {
+	out, topology := *question, *question.Topology
+	topology.Devices = slices.Clone(topology.Devices)
+	for i := range topology.Devices {
+		device := &topology.Devices[i]
+		device.ReservedBytes = device.CapacityBytes - int64(part*float64(device.Budget()))
+	}
+	out.Topology = &topology
+	return &out
+}
