@@ -114,14 +114,23 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 		out.Blocks = blocksOf(problem.Graph)
 	}
 	out.Table = tablesOf(problem, len(out.Blocks) > 0)
-	out.Start = func(table *costmodel.Table) devicemap.Map {
+	best := func(topology *costmodel.Topology, table *costmodel.Table, objective Objective) devicemap.Map {
 		one := *problem
-		one.Costs, one.Objective = table, Time
+		one.Topology, one.Costs, one.Objective = topology, table, objective
 		sol, err := Solve(ctx, one, Settings{TimeLimit: max(each, time.Millisecond)})
 		if err != nil {
 			return nil
 		}
 		return sol.Map
+	}
+	out.Start = func(table *costmodel.Table) devicemap.Map { return best(problem.Topology, table, Time) }
+	out.Fullest = func(table *costmodel.Table) devicemap.Map {
+		large := *problem.Topology
+		large.Devices = slices.Clone(large.Devices)
+		for i := range large.Devices {
+			large.Devices[i].CapacityBytes, large.Devices[i].ReservedBytes = 1<<50, 0
+		}
+		return best(&large, table, Memory)
 	}
 	if open.Runtime == torch {
 		out.Stages = func() (devicemap.Map, []bool) { return allOrNothing(ctx, problem, out.Blocks, each) }
@@ -209,7 +218,7 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 }
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
-// how much memory each GPU needs for one micro-batch at a time with all blocks recomputed.
+// how much memory each GPU needs for one micro-batch at a time.
 func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
 	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}}
 	in = in.For(instance.Memory)

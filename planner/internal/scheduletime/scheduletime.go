@@ -32,6 +32,8 @@ type Question struct {
 	Table func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error)
 	// Start returns the best map of another method for such a table; nil if it has none.
 	Start func(table *costmodel.Table) devicemap.Map
+	// Fullest returns the map whose fullest GPU needs least, of GPUs with the same memory; nil: none.
+	Fullest func(table *costmodel.Table) devicemap.Map
 	// Stages returns the best map of another method that recomputes all blocks of a stage or none, and
 	// these blocks; nil if there is none. The answer is no worse.
 	Stages func() (placement devicemap.Map, again []bool)
@@ -106,8 +108,8 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 		}
 		best = search.best()
 		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
-			_, _ = search.published(near*best.Step, true)
-		} else if least, err := search.least(); err == nil && least.Fits() { // the order that needs least
+			_, _ = search.published(1.08*best.Step, true)
+		} else if least, err := search.least(); err == nil { // the order that needs least
 			search.keep(least)
 			search.own(least, form{}, effort)
 		}
