@@ -13,15 +13,16 @@ const (
 )
 
 // fromRungs looks for orders of a place. It begins with the cuts of a published order for the rungs below
-// the budgets, with no block recomputed.
-func (search *search) fromRungs(at place) {
+// what a choice needs, with no block recomputed.
+func (search *search) fromRungs(at place, found *Choice) {
 	whole, tried := search.Question, [][]int{}
 	largest := 0.
 	for i := range whole.Topology.Devices {
 		largest = max(largest, float64(whole.Topology.Devices[i].Budget()))
 	}
+	highest := math.Ceil(math.Log(largest*found.Share) / math.Log(rung))
 	for count := range rungs {
-		search.Question = whole.part(math.Pow(rung, math.Ceil(math.Log(largest)/math.Log(rung))-float64(count+1)) / largest)
+		search.Question = whole.part(math.Pow(rung, highest-float64(count+1)) / largest)
 		start := search.quickest(at)
 		search.Question = whole
 		if start == nil || search.stopped() || slices.ContainsFunc(tried, func(cuts []int) bool { return slices.Equal(cuts, start.cuts) }) {

@@ -108,7 +108,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 		}
 		best = search.best()
 		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
-			_, _ = search.published(1.08*best.Step, true)
+			_, _ = search.published(exact*best.Step, true)
 		} else if least, err := search.least(); err == nil { // the order that needs least
 			search.keep(least)
 			search.own(least, form{}, effort)
@@ -131,10 +131,11 @@ func (search *search) ownForms() {
 	for _, at := range places {
 		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
 			search.turns(formOf(found.Kind), found.cuts, found.again, nil, more*effort)
+			search.turns(form{at, true, false}, found.cuts, found.again, nil, effort)
 			if found = search.of[at]; found.rule != nil {
 				search.turns(found.form, found.cuts, found.again, found.rule, more*effort)
 			}
-			search.fromRungs(at)
+			search.fromRungs(at, search.of[at])
 		}
 	}
 }
@@ -145,6 +146,7 @@ const (
 	effort = 150_000
 	more   = 2
 	near   = 1.15
+	exact  = 1.08
 )
 
 // place is where the chunks of an order are, and form also whether their backwards have two halves.
