@@ -3,6 +3,8 @@ package scheduletime
 import (
 	"math"
 	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Cuts for less memory often lead to a shorter step than those for all of it. The rungs of a ladder
@@ -16,13 +18,14 @@ const (
 // what a choice needs, with no block recomputed.
 func (search *search) fromRungs(at place, found *Choice) {
 	whole, tried := search.Question, [][]int{}
-	largest := 0.
+	less, largest := *whole, 0.
 	for i := range whole.Topology.Devices {
 		largest = max(largest, float64(whole.Topology.Devices[i].Budget()))
 	}
 	highest := math.Ceil(math.Log(largest*found.Share) / math.Log(rung))
 	for count := range rungs {
-		search.Question = whole.part(math.Pow(rung, highest-float64(count+1)) / largest)
+		less.Topology = Part(whole.Topology, math.Pow(rung, highest-float64(count+1))/largest)
+		search.Question = &less
 		start := search.quickest(at)
 		search.Question = whole
 		if start == nil || search.stopped() || slices.ContainsFunc(tried, func(cuts []int) bool { return slices.Equal(cuts, start.cuts) }) {
@@ -53,14 +56,13 @@ func (search *search) quickest(at place) (best *Choice) {
 	return best
 }
 
-// part returns the question with a part of all budgets.
-func (question *Question) part(part float64) *Question {
-	out, topology := *question, *question.Topology
-	topology.Devices = slices.Clone(topology.Devices)
-	for i := range topology.Devices {
-		device := &topology.Devices[i]
+// Part returns the GPUs with a part of all budgets.
+func Part(topology *costmodel.Topology, part float64) *costmodel.Topology {
+	out := *topology
+	out.Devices = slices.Clone(out.Devices)
+	for i := range out.Devices {
+		device := &out.Devices[i]
 		device.ReservedBytes = device.CapacityBytes - int64(part*float64(device.Budget()))
 	}
-	out.Topology = &topology
 	return &out
 }

@@ -160,6 +160,7 @@ type form struct {
 	first bool // and those of the first chunk are whole
 }
 
+// forms are tried for each place. The best of a place also tries all backwards in halves.
 var forms = func() (out []form) {
 	for _, at := range places {
 		out = append(out, form{at, false, false}, form{at, true, true})
