@@ -94,6 +94,7 @@ func (question *Question) spare(choice *Choice, gpu int) int64 {
 	return question.Topology.Devices[gpu].Budget() - choice.used[gpu]
 }
 
+// works returns the seconds of a step's passes of the items before each, on the quickest GPU.
 func (search *search) works(table *costmodel.Table) []float64 {
 	out := make([]float64, search.Items.Count()+1)
 	for item := range search.Items.Count() {
