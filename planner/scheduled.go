@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -116,14 +117,23 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 		out.Blocks = blocksOf(problem.Graph)
 	}
 	out.Table = tablesOf(problem, len(out.Blocks) > 0)
-	out.Start = func(table *costmodel.Table) devicemap.Map {
+	best := func(topology *costmodel.Topology, table *costmodel.Table, objective Objective) devicemap.Map {
 		one := *problem
-		one.Costs, one.Objective = table, Time
+		one.Topology, one.Costs, one.Objective = topology, table, objective
 		sol, err := Solve(ctx, one, Settings{TimeLimit: max(each, time.Millisecond)})
 		if err != nil {
 			return nil
 		}
 		return sol.Map
+	}
+	out.Start = func(table *costmodel.Table) devicemap.Map { return best(problem.Topology, table, Time) }
+	out.Fullest = func(table *costmodel.Table) devicemap.Map {
+		large := *problem.Topology
+		large.Devices = slices.Clone(large.Devices)
+		for i := range large.Devices {
+			large.Devices[i].CapacityBytes, large.Devices[i].ReservedBytes = 1<<50, 0
+		}
+		return best(&large, table, Memory)
 	}
 	if open.Runtime == torch {
 		out.Stages = func() (devicemap.Map, []bool) { return allOrNothing(ctx, problem, out.Blocks, each) }
@@ -174,10 +184,7 @@ func allOrNothing(ctx context.Context, problem *Problem, blocks []int, limit tim
 // tablesOf returns a function that makes the costs of a schedule, and keeps them. If blocks are to
 // be chosen, its second argument says which are recomputed.
 func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool) (*costmodel.Table, error) {
-	type key struct {
-		kind      costmodel.ScheduleKind
-		recompute string
-	}
+	type key struct{ schedule, recompute string }
 	tables := map[key]*costmodel.Table{}
 	return func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
 		workload := problem.Costs.Workload
@@ -185,23 +192,36 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 		if blocks {
 			workload.Recompute = costmodel.RecomputeOf(again)
 		}
-		if table := tables[key{kind, workload.Recompute}]; table != nil {
+		at := key{string(kind), workload.Recompute}
+		if table := tables[at]; table != nil {
 			return table, nil
+		}
+		// Orders of one form have the same costs.
+		form := key{fmt.Sprint("a form: ", kind.Split(), kind.Vee(), kind.Loops()), workload.Recompute}
+		if known := tables[form]; kind.OwnOrder() && known != nil {
+			table := *known
+			table.Workload.Schedule = kind
+			tables[at] = &table
+			return &table, nil
 		}
 		resolved, err := estimate.Resolve(problem.Graph, workload)
 		if err != nil {
 			return nil, err
 		}
 		table, err := estimate.Table(problem.Graph, resolved)
-		if err == nil {
-			tables[key{kind, workload.Recompute}] = table
+		if err != nil {
+			return nil, err
 		}
-		return table, err
+		tables[at] = table
+		if kind.OwnOrder() {
+			tables[form] = table
+		}
+		return table, nil
 	}
 }
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
-// how much memory each GPU needs for one micro-batch at a time with all blocks recomputed.
+// how much memory each GPU needs for one micro-batch at a time.
 func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
 	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}}
 	in = in.For(instance.Memory)

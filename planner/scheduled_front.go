@@ -3,8 +3,9 @@ package planner
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 )
 
 // frontOfSchedules sweeps schedules, cuts and recomputed blocks from the shortest step on. Each point
@@ -28,13 +29,7 @@ func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) 
 		}
 		out.add(sol)
 		out.Complete = false
-		next := *problem.Topology
-		next.Devices = slices.Clone(next.Devices)
-		for i := range next.Devices {
-			device := &next.Devices[i]
-			device.ReservedBytes = device.CapacityBytes - int64(float64(problem.Topology.Devices[i].Budget())*min(1, sol.LargestShare)*smaller)
-		}
-		budgets = &next
+		budgets = scheduletime.Part(problem.Topology, min(1, sol.LargestShare)*smaller)
 	}
 	return out, nil
 }

@@ -14,7 +14,7 @@ import (
 // for it. Both could agree and be wrong.
 func TestBoundsBelowRandomOrders(t *testing.T) {
 	random := rand.New(rand.NewPCG(977, 5))
-	compared, close := 0, 0
+	compared, near := 0, 0
 	for compared < 300 {
 		numbers := randomNumbers(random)
 		best := shortestOrder(t, numbers)
@@ -30,11 +30,11 @@ func TestBoundsBelowRandomOrders(t *testing.T) {
 			t.Errorf("%+v: an order takes %v, and the check has no room for it", numbers, best)
 		}
 		if bound > 0.95*best {
-			close++
+			near++
 		}
 	}
-	if close < 60 {
-		t.Errorf("%d of %d bounds are within 5 %% of the shortest order", close, compared)
+	if near < 60 {
+		t.Errorf("%d of %d bounds are within 5 %% of the shortest order", near, compared)
 	}
 }
 

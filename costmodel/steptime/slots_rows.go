@@ -20,8 +20,9 @@ func (line *line) rows() {
 	if chunks > 1 && !schedule.Kind.Chunked() {
 		schedule.Kind = costmodel.Interleaved
 	}
+	all, split := line.phases(schedule), schedule.Kind.Split()
 	for rank := range line.ranks {
-		phases := line.phases(schedule, rank)
+		phases := all[rank]
 		of := func(forward func(*lineStage) *job, back bool) []row {
 			return rowsOf(phases, func(action order.Action) *job {
 				switch {
@@ -29,7 +30,7 @@ func (line *line) rows() {
 					return nil
 				case action.Kind == order.Weight:
 					return &owned[rank][action.Chunk].learn
-				case action.Kind == order.Backward && schedule.Kind.Split():
+				case action.Kind == order.Backward && split:
 					return &owned[rank][action.Chunk].whole
 				case action.Kind.Sends():
 					return &owned[rank][action.Chunk].backward

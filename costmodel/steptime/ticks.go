@@ -54,8 +54,8 @@ func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
 	return ticks
 }
 
-// phases are the phases of a schedule's rank.
-func (ticks *Ticks) phases(schedule costmodel.Schedule, rank int) []order.Phase {
+// phases are the phases of a schedule, by rank.
+func (ticks *Ticks) phases(schedule costmodel.Schedule) [][]order.Phase {
 	all := ticks.rows[schedule]
 	if all == nil {
 		all = make([][]order.Phase, schedule.Stages)
@@ -64,7 +64,7 @@ func (ticks *Ticks) phases(schedule costmodel.Schedule, rank int) []order.Phase 
 		}
 		ticks.rows[schedule] = all
 	}
-	return all[rank]
+	return all
 }
 
 // of is so many seconds in ticks.

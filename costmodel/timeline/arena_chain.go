@@ -28,7 +28,9 @@ type arenaChain struct {
 	norms, ids    int64
 	ends          arenaEnds
 
-	inFlight map[ranked][]order.Depth
+	inFlight map[costmodel.Schedule][][]order.Depth // by rank
+	asked    costmodel.Schedule                     // last: the names of orders are long
+	answer   [][]order.Depth
 }
 
 // arenaSums are the additive figures of the units before one.
@@ -48,7 +50,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 	chain := &arenaChain{
 		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
 		before: make([]int, count+1), keeps: make([]int, count+1),
-		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]order.Depth{},
+		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[costmodel.Schedule][][]order.Depth{},
 	}
 	if !table.Workload.Strategy.Traits().Staged {
 		chain.ties = nil // under a device map the uses of a weight are on one device
@@ -331,11 +333,15 @@ func (chain *arenaChain) depths(place Rank) []order.Depth {
 	if place.Schedule.Kind == "" { // one after another
 		return slices.Repeat([]order.Depth{{Saved: 1, Late: 1, Pending: 1}}, len(place.Chunks))
 	}
-	key := ranked{place.Schedule, place.Index}
-	known, ok := chain.inFlight[key]
-	if !ok {
-		known = order.Depths(max(1, place.Schedule.Chunks), order.Phases(place.Schedule, place.Index)...)
-		chain.inFlight[key] = known
+	if chain.answer == nil || chain.asked != place.Schedule {
+		if chain.inFlight[place.Schedule] == nil {
+			chain.inFlight[place.Schedule] = make([][]order.Depth, place.Schedule.Stages)
+		}
+		chain.asked, chain.answer = place.Schedule, chain.inFlight[place.Schedule]
 	}
-	return known
+	known := &chain.answer[place.Index]
+	if *known == nil {
+		*known = order.Depths(max(1, place.Schedule.Chunks), order.Phases(place.Schedule, place.Index)...)
+	}
+	return *known
 }

@@ -42,17 +42,10 @@ func (question *Question) mapOf(kind costmodel.ScheduleKind, cuts []int) devicem
 }
 
 // even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
-func (question *Question) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
-	schedule := question.schedule(kind)
-	items, runs := question.Items.Count(), int(schedule.Runs())
-	sums := make([]float64, items+1)
-	for item := range items {
-		sums[item+1] = sums[item]
-		for _, unit := range question.Items.Units(item) {
-			took := unitTimes(table, question.Topology, 0, unit)
-			sums[item+1] += took.forward + took.input + took.weight
-		}
-	}
+func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
+	schedule := search.schedule(kind)
+	items, runs := search.Items.Count(), int(schedule.Runs())
+	sums := search.works(table)
 	owned := make([]float64, schedule.Stages)
 	for run := range runs {
 		owned[schedule.RunRank(int64(run))]++

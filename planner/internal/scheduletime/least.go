@@ -8,7 +8,7 @@ import (
 )
 
 // Least returns the smallest budget found with which a choice fits, if all GPUs have the same. The
-// choice recomputes all blocks. It runs one micro-batch at a time, or the question's own order.
+// choice runs one micro-batch at a time, or the question's own order. It recomputes all blocks or none.
 func Least(ctx context.Context, question *Question) (int64, error) {
 	search := newSearch(ctx, question)
 	choice, err := search.least()
@@ -20,51 +20,36 @@ func Least(ctx context.Context, question *Question) (int64, error) {
 
 // least returns the choice of this budget.
 func (search *search) least() (best *Choice, failed error) {
-	again := slices.Repeat([]bool{true}, len(search.Blocks))
+	kinds := search.Kinds
+	if search.Own {
+		kinds = []costmodel.ScheduleKind{search.plain(form{})}
+	}
 	failed = ErrNone
-	for _, kind := range search.Kinds {
-		table, err := search.Table(kind, again)
-		if err != nil {
-			failed = err
-			continue
-		}
-		if search.Own {
-			if kind.Chunked() || kind.Split() {
+	for _, kind := range kinds {
+		for _, all := range []bool{true, false} {
+			again := slices.Repeat([]bool{all}, len(search.Blocks))
+			table, err := search.Table(kind, again)
+			if err != nil {
+				failed = err
 				continue
 			}
-			kind = search.plain(form{})
-		}
-		choice, err := search.level(kind, search.even(kind, table), again)
-		if err != nil {
-			failed = err
-			continue
-		}
-		if best == nil || slices.Max(choice.used) < slices.Max(best.used) {
-			best, failed = choice, nil
-		}
-		if search.Own {
-			break
-		}
-	}
-	return best, failed
-}
-
-// level moves cuts as long as the fullest GPU needs less.
-func (search *search) level(kind costmodel.ScheduleKind, cuts []int, again []bool) (*Choice, error) {
-	best, err := search.evaluate(kind, cuts, again)
-	for moved := err == nil; moved; {
-		moved = false
-		for cut := 1; cut < len(best.cuts)-1; cut++ {
-			for _, by := range []int{-1, 1} {
-				cuts := slices.Clone(best.cuts)
-				if cuts[cut] += by; cuts[cut] <= cuts[cut-1] || cuts[cut] >= cuts[cut+1] {
-					continue
-				}
-				if next, err := search.evaluate(kind, cuts, again); err == nil && slices.Max(next.used) < slices.Max(best.used) {
-					best, moved = next, true
-				}
+			cuts := search.cutsOf(search.Fullest(table))
+			if len(cuts) != int(search.schedule(kind).Runs())+1 {
+				continue
+			}
+			choice, err := search.evaluate(kind, cuts, again)
+			if err != nil {
+				failed = err
+			} else if best == nil || slices.Max(choice.used) < slices.Max(best.used) {
+				best = choice
+			}
+			if len(search.Blocks) == 0 {
+				break
 			}
 		}
 	}
-	return best, err
+	if best != nil {
+		return best, nil
+	}
+	return nil, failed
 }

@@ -15,6 +15,8 @@ type prices struct {
 	*costmodel.Table
 	peaks *instance.StagePeaks
 	ticks *steptime.Ticks // nil: another engine's step
+	// works are the seconds of a step's passes of the items before each, on the quickest GPU.
+	works []float64
 }
 
 // prices returns those of a schedule and blocks.
@@ -30,6 +32,7 @@ func (search *search) prices(kind costmodel.ScheduleKind, again []bool) (*prices
 		known = &prices{Table: table, peaks: instance.NewStagePeaks(&items)}
 		if table.Workload.Runtime == costmodel.Devmap {
 			known.ticks = steptime.TicksOf(table, search.Topology)
+			known.works = search.works(table)
 		}
 		search.priced[table] = known
 	}
@@ -75,6 +78,10 @@ func (search *search) against(other *Choice, kind costmodel.ScheduleKind, cuts [
 	if other != nil && out.Share > max(1, other.Share) {
 		return out, nil
 	}
+	if other != nil && prices.works != nil && out.Share <= 1 && search.busiest(prices, kind, cuts) >= other.Step {
+		out.Step = math.Inf(1)
+		return out, nil
+	}
 	out.Map = search.mapOf(kind, cuts)
 	if out.Step = prices.step(search.Topology, out.Map); math.IsInf(out.Step, 1) {
 		return nil, ErrNone
@@ -85,4 +92,33 @@ func (search *search) against(other *Choice, kind costmodel.ScheduleKind, cuts [
 // spare returns the bytes of a GPU's budget that a choice leaves; less than 0: it needs more.
 func (question *Question) spare(choice *Choice, gpu int) int64 {
 	return question.Topology.Devices[gpu].Budget() - choice.used[gpu]
+}
+
+// works returns the seconds of a step's passes of the items before each, on the quickest GPU.
+func (search *search) works(table *costmodel.Table) []float64 {
+	out := make([]float64, search.Items.Count()+1)
+	for item := range search.Items.Count() {
+		least := math.Inf(1)
+		for device := range search.Topology.Devices {
+			var took seconds
+			for _, unit := range search.Items.Units(item) {
+				took.add(unitTimes(table, search.Topology, device, unit))
+			}
+			least = min(least, took.forward+took.input+took.weight)
+		}
+		out[item+1] = out[item] + float64(search.batches)*least
+	}
+	return out
+}
+
+// busiest returns the most that a GPU works in a step, at least.
+func (search *search) busiest(prices *prices, kind costmodel.ScheduleKind, cuts []int) (most float64) {
+	work := make([]float64, len(search.Topology.Devices))
+	schedule := search.schedule(kind)
+	for run := range len(cuts) - 1 {
+		rank := schedule.RunRank(int64(run))
+		work[rank] += prices.works[cuts[run+1]] - prices.works[cuts[run]]
+		most = max(most, work[rank])
+	}
+	return most * (1 - 1e-9)
 }

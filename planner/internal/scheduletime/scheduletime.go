@@ -32,6 +32,8 @@ type Question struct {
 	Table func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error)
 	// Start returns the best map of another method for such a table; nil if it has none.
 	Start func(table *costmodel.Table) devicemap.Map
+	// Fullest returns the map whose fullest GPU needs least, of GPUs with the same memory; nil: none.
+	Fullest func(table *costmodel.Table) devicemap.Map
 	// Stages returns the best map of another method that recomputes all blocks of a stage or none, and
 	// these blocks; nil if there is none. The answer is no worse.
 	Stages func() (placement devicemap.Map, again []bool)
@@ -106,8 +108,8 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 		}
 		best = search.best()
 		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
-			_, _ = search.published(near*best.Step, true)
-		} else if least, err := search.least(); err == nil && least.Fits() { // the order that needs least
+			_, _ = search.published(exact*best.Step, true)
+		} else if least, err := search.least(); err == nil { // the order that needs least
 			search.keep(least)
 			search.own(least, form{}, effort)
 		}
@@ -117,7 +119,8 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	return best, nil
 }
 
-// ownForms looks for orders of every form, then again for the best of each place.
+// ownForms looks for orders of every form, then again for the best of each place, and from the cuts of
+// smaller budgets.
 func (search *search) ownForms() {
 	for _, at := range forms {
 		if start := search.of[at.place]; start != nil && !search.stopped() {
@@ -127,10 +130,12 @@ func (search *search) ownForms() {
 	best := search.best()
 	for _, at := range places {
 		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
-			search.own(found, formOf(found.Kind), more*effort)
+			search.turns(formOf(found.Kind), found.cuts, found.again, nil, more*effort)
+			search.turns(form{at, true, false}, found.cuts, found.again, nil, effort)
 			if found = search.of[at]; found.rule != nil {
 				search.turns(found.form, found.cuts, found.again, found.rule, more*effort)
 			}
+			search.fromRungs(at, search.of[at])
 		}
 	}
 }
@@ -141,6 +146,7 @@ const (
 	effort = 150_000
 	more   = 2
 	near   = 1.15
+	exact  = 1.08
 )
 
 // place is where the chunks of an order are, and form also whether their backwards have two halves.
@@ -154,9 +160,10 @@ type form struct {
 	first bool // and those of the first chunk are whole
 }
 
+// forms are tried for each place. The best of a place also tries all backwards in halves.
 var forms = func() (out []form) {
 	for _, at := range places {
-		out = append(out, form{at, false, false}, form{at, true, false}, form{at, true, true})
+		out = append(out, form{at, false, false}, form{at, true, true})
 	}
 	return out
 }()

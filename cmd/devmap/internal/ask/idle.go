@@ -97,6 +97,9 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 			out = append(out, "--"+strings.Join(names, ", --")+verb+idle.why)
 		}
 	}
+	if workload.Schedule == costmodel.AutoSchedule && workload.MicroBatches <= 1 && workload.Mode == costmodel.Train {
+		out = append(out, "one micro-batch leaves all GPUs but one idle, in any order: --micro-batches N with N parts of --batch keeps them busy")
+	}
 	return append(out, targetNotes(request, workload)...)
 }
 

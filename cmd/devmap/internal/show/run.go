@@ -31,9 +31,14 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 	printer.printf("%s", out.Block(rows.loaded()))
 	if len(ran.Steps) > 0 {
 		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
-		printer.printf("%s\n", rows.speed())
+		printer.printf("%s\n", wrapped(rows.speed(), printer.width))
 	}
-	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+	printer.printf("imbalance %.3f, predicted %.3f\n%s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, wrapped(string(ran.Verdict)+": "+strings.Join(ran.Reasons, "; "), printer.width))
+}
+
+// wrapped breaks a sentence into lines of the width.
+func wrapped(sentence string, width int) out.Block {
+	return out.Block(joined(strings.Split(sentence, " "), " ", "  ", width))
 }
 
 // reference names the CPU reference that ran.
