@@ -90,7 +90,7 @@ func (sum *tapeSum) UnmarshalText(text []byte) error {
 type tapePart struct {
 	Saved    tapeSum      `json:"saved"`
 	Returned tapeSum      `json:"returned"`
-	Stays    tapeSum      `json:"stays"`
+	Lasting  tapeSum      `json:"lasting"`
 	Forward  []tapeMoment `json:"forward"`
 	Backward []tapeMoment `json:"backward"`
 	// Accumulate is left out if it is as Backward.
@@ -152,7 +152,7 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 		}
 		for _, t := range lines {
 			mode := t.line.Modes[asked.Step]
-			if asked.Seq < t.least || asked.Seq > t.most || t.block > 0 && asked.Seq%t.block != 0 || asked.Batch < max(1, mode.Batch) || asked.Eager && !t.line.Eager {
+			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && !t.line.Eager {
 				continue
 			}
 			t.seq = asked.Seq
@@ -196,8 +196,7 @@ type taping struct {
 	shared map[*tapePart]*learned.Part // of parts that name no layer by a distance
 	least  int64                       // tokens of a sequence
 	most   int64
-	block  int64 // they are a multiple of, if not 0
-	seq    int64
+	seq    int64          // of the step asked for
 	counts map[string]int // layers of lists
 	kinds  []string       // of these
 }

@@ -167,7 +167,7 @@ func (t *taping) placed(name string, part *tapePart) *learned.Part {
 		return out
 	}
 	out := &learned.Part{
-		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Stays: t.storages(part.Stays), Copied: byLayer(part.Copied), Products: part.Products,
+		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Lasting: t.storages(part.Lasting), Copied: byLayer(part.Copied), Products: part.Products,
 		Forward: moments(part.Forward), Backward: moments(part.Backward), Accumulate: moments(part.Accumulate),
 	}
 	if part.Accumulate == nil {
