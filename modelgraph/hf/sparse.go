@@ -51,7 +51,7 @@ func longformer(modules *builder, cfg *config, class string) {
 	}
 	for i, window := range windows {
 		name := indexed(dot(path, "encoder.layer"), int64(i))
-		global := slices.Contains([]string{"ForSequenceClassification", "ForMultipleChoice", "ForQuestionAnswering"}, class) // which have global tokens by themselves
+		global := slices.Contains([]string{"ForSequenceClassification", "ForMultipleChoice", "ForQuestionAnswering"}, class) // which always have global tokens
 		modules.unit(name, func() { model.longformerBlock(modules, name, window, global) })
 	}
 	pooled := ""
