@@ -117,6 +117,14 @@ func linearParams(name string, in, out int64, bias bool) []modelgraph.Tensor {
 	return ts
 }
 
+// frozen are tensors that no gradient reaches.
+func frozen(tensors []modelgraph.Tensor) []modelgraph.Tensor {
+	for i := range tensors {
+		tensors[i].Frozen = true
+	}
+	return tensors
+}
+
 // normParams is a norm's weight [count] and, if asked for, bias [count].
 func normParams(name string, count int64, bias bool) []modelgraph.Tensor {
 	ts := []modelgraph.Tensor{tensor(dot(name, "weight"), count)}

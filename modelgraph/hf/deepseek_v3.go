@@ -56,7 +56,7 @@ func (experts moe) withShared() part {
 	return p
 }
 
-// deepseekV32 is a DeepSeek-V3 with an attention indexer (DeepseekV32Indexer).
+// deepseekV32 is a DeepSeek-V3 with an attention indexer (DeepseekV32Indexer), whose forward makes no gradients.
 func deepseekV32(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	attn := latentAttention(cfg, model.hidden)
@@ -65,8 +65,8 @@ func deepseekV32(cfg *config) *decoder {
 	op, _ := p.op.(modelgraph.Attention)
 	op.IndexHeads, op.IndexDim, op.IndexTopK = heads, width, cfg.pos(0, "index_topk")
 	p.op = op
-	p.params = join(p.params, linearParams("indexer.wq_b", attn.qRank, cfg.product("index_n_heads", heads, width), false),
-		linearParams("indexer.wk", model.hidden, width, false), normParams("indexer.k_norm", width, true), linearParams("indexer.weights_proj", model.hidden, heads, false))
+	p.params = join(p.params, frozen(join(linearParams("indexer.wq_b", attn.qRank, cfg.product("index_n_heads", heads, width), false),
+		linearParams("indexer.wk", model.hidden, width, false), normParams("indexer.k_norm", width, true), linearParams("indexer.weights_proj", model.hidden, heads, false))))
 	experts := deepseekExperts(cfg, model.hidden, model.mlp.activation)
 	sparse := mlpKinds(cfg, model.layers)
 	cfg.harmlessAs("moe_layer_freq", "1")

@@ -51,7 +51,8 @@ func longformer(modules *builder, cfg *config, class string) {
 	}
 	for i, window := range windows {
 		name := indexed(dot(path, "encoder.layer"), int64(i))
-		modules.unit(name, func() { model.longformerBlock(modules, name, window) })
+		global := slices.Contains([]string{"ForSequenceClassification", "ForMultipleChoice", "ForQuestionAnswering"}, class) // which always have global tokens
+		modules.unit(name, func() { model.longformerBlock(modules, name, window, global) })
 	}
 	pooled := ""
 	if class == "Model" || class == "ForMultipleChoice" {
@@ -101,15 +102,19 @@ func longformerWindows(cfg *config, layers int64) []int64 {
 }
 
 // longformerBlock is LongformerLayer. It materializes the scores of a window and the token itself
-// (LongformerSelfAttention._sliding_chunks_query_key_matmul).
-func (model *bert) longformerBlock(modules *builder, name string, window int64) {
+// (LongformerSelfAttention._sliding_chunks_query_key_matmul). Without global tokens, their
+// projections do not run.
+func (model *bert) longformerBlock(modules *builder, name string, window int64, global bool) {
 	hidden, attention := model.hidden, dot(name, "attention")
+	others := join(linearParams("self.query_global", hidden, hidden, true), linearParams("self.key_global", hidden, hidden, true), linearParams("self.value_global", hidden, hidden, true))
+	if !global {
+		others = frozen(others)
+	}
 	op := model.attention
 	op.Eager, op.Packed, op.Window, op.ScoreBias = true, true, window+1, "global"
 	modules.add(attention, op, []string{modules.hidden, modules.hidden}, join(
 		linearParams("self.query", hidden, hidden, true), linearParams("self.key", hidden, hidden, true), linearParams("self.value", hidden, hidden, true),
-		linearParams("self.query_global", hidden, hidden, true), linearParams("self.key_global", hidden, hidden, true), linearParams("self.value_global", hidden, hidden, true),
-		linearParams("output.dense", hidden, hidden, true))...)
+		others, linearParams("output.dense", hidden, hidden, true))...)
 	modules.hidden = addLayerNorm(modules, dot(attention, "output.LayerNorm"), hidden, attention)
 	model.feedForward(modules, name)
 }
@@ -148,6 +153,9 @@ func bigBird(modules *builder, cfg *config, class string) {
 	pooled := ""
 	if class != "ForQuestionAnswering" { // heads for every token have one too, which they do not read
 		pooled = model.pooledLinear(modules, dot(path, "pooler"), "tanh")
+		if slices.Contains([]string{"ForMaskedLM", "ForCausalLM", "ForTokenClassification"}, class) {
+			frozen(modules.layers[len(modules.layers)-1].Params)
+		}
 		modules.empty(dot(path, "activation"))
 	}
 	model.bigBirdHead(modules, cfg, class, pooled)

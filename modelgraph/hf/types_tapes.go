@@ -93,6 +93,7 @@ func (sum *tapeSum) UnmarshalText(text []byte) error {
 type tapePart struct {
 	Saved    tapeSum      `json:"saved"`
 	Returned tapeSum      `json:"returned"`
+	Lasting  tapeSum      `json:"lasting"`
 	Forward  []tapeMoment `json:"forward"`
 	Backward []tapeMoment `json:"backward"`
 	// Accumulate is left out if it is as Backward.
@@ -118,10 +119,11 @@ type tapes struct {
 }
 
 type stepKey struct {
-	line *taping
-	step string
-	rank int64
-	one  bool // sequence, with other copies than several have
+	line   *taping
+	step   string
+	rank   int64
+	padded int64
+	one    bool // sequence, with other copies than several have
 }
 
 // tapedStep is an evaluated step. Tapes hold from a number of sequences on, requests for one sequence too.
@@ -180,7 +182,9 @@ func (all *tapes) step(asked learned.Asked) *tapedStep {
 				continue
 			}
 			mode := t.line.Modes[asked.Step]
-			key := stepKey{t, asked.Step, asked.Rank, asked.Batch < mode.Batch}
+			t.seq = asked.Seq
+			padded, _ := t.side("padded")
+			key := stepKey{t, asked.Step, asked.Rank, int64(padded), asked.Batch < mode.Batch}
 			step, known := all.steps[key]
 			if !known {
 				step = &tapedStep{tapes: t.step(&mode, asked.Rank), least: max(1, mode.Batch)}
@@ -221,6 +225,7 @@ type taping struct {
 	shared map[*tapePart]*learned.Part // of parts that name no layer by a distance
 	least  int64                       // tokens of a sequence
 	most   int64
+	seq    int64          // of the step asked for
 	counts map[string]int // layers of lists
 	kinds  []string       // of these
 }
@@ -258,6 +263,9 @@ func (t *taping) fits() bool {
 		list, _ := v.([]any)
 		for i, one := range list {
 			kind, _ := one.(string)
+			if to, ok := legacyLayers[kind].(string); ok { // builds have the new names
+				kind = to
+			}
 			if i < len(t.kinds) {
 				t.kinds[i] += " " + kind
 			} else {
@@ -297,8 +305,7 @@ func (t *taping) bounded() bool {
 	}
 	t.most = math.MaxInt64
 	for path, above := range t.line.Longer {
-		v, _ := t.of.find(path)
-		size, ok := number(v)
+		size, ok := t.side(path)
 		switch {
 		case !ok:
 			return false
@@ -309,6 +316,31 @@ func (t *taping) bounded() bool {
 		}
 	}
 	return true
+}
+
+// side is the number of a field, or of a side of tensors that the forward works out (padding in tapes.py).
+func (t *taping) side(path string) (float64, bool) {
+	of := func(path string) float64 {
+		v, _ := t.of.find(path)
+		if list, _ := v.([]any); len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool { return !deepEqual(one, list[0]) }) {
+			v = list[0]
+		}
+		n, _ := number(v)
+		return n
+	}
+	if size := of(path); size > 0 {
+		return size, true
+	}
+	window := of("attention_window")
+	padded := math.Ceil(float64(t.seq)/window) * window
+	side := map[string]float64{
+		"padded": padded, "padded+window": padded + window, "overlapped": 2*padded - window, "attention_window+1": window + 1,
+		"half_window": window / 2, "half_window+1": window/2 + 1, "half_window-1": window/2 - 1, "padded_band": 3*window/2 + 2, "padded_band-1": 3*window/2 + 1,
+	}[path]
+	if path == "full_attention+1" { // BigBirdModel.forward
+		side = (5+2*of("num_random_blocks"))*of("block_size") + 1
+	}
+	return side, side > 0
 }
 
 // measure finds the values of the basis.

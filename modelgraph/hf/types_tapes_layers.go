@@ -160,7 +160,7 @@ func (t *taping) placed(name string, part *tapePart) *learned.Part {
 		return out
 	}
 	out := &learned.Part{
-		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
+		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Lasting: t.storages(part.Lasting), Copied: byLayer(part.Copied), Products: part.Products,
 		Forward: moments(part.Forward), Backward: moments(part.Backward), Accumulate: moments(part.Accumulate),
 	}
 	if part.Accumulate == nil {
@@ -182,8 +182,7 @@ func (t *taping) sum(products []any, sides map[string]float64) (size [6]int64, o
 			name, divides := strings.CutPrefix(name, "/")
 			side := sides[name]
 			if field, ok := strings.CutPrefix(name, "$"); ok {
-				v, _ := t.of.find(field)
-				side, _ = number(v)
+				side, _ = t.side(field)
 			}
 			if name == "$lora_rank" {
 				side = float64(t.rank)

@@ -1,8 +1,10 @@
 package hf
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/fixtures"
@@ -282,5 +284,41 @@ func TestRequestsOfResults(t *testing.T) {
 	none, all := deaths("train drops")
 	if results == 0 || none != 0 || died+results != all {
 		t.Errorf("%d results are kept and %d storages die; without results %d die, and %d are kept", results, died, all, none)
+	}
+}
+
+// TestTapesOfPaddedLengths: Longformer pads sequences to whole windows. On the two sides of a window
+// it has tapes of different steps.
+func TestTapesOfPaddedLengths(t *testing.T) {
+	graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": "longformer", "architectures": []string{"LongformerForMaskedLM"}, "attention_window": 256, "num_hidden_layers": 3}), newest.name))(t)
+	at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "longformer.encoder.layer.1.attention" })
+	saved := func(seq int64) learned.Storages {
+		return graph.Layers[at].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: seq, Alone: true}).Part.Saved
+	}
+	short, one, two, padded := saved(200), saved(256), saved(512), saved(300)
+	if fmt.Sprint(short) != fmt.Sprint(one) || fmt.Sprint(padded) != fmt.Sprint(two) || fmt.Sprint(one) == fmt.Sprint(two) {
+		t.Errorf("lengths of 200, 256, 300 and 512 have %v, %v, %v and %v", short, one, padded, two)
+	}
+}
+
+// TestNoGradient: parameters that no gradient reaches are frozen.
+func TestNoGradient(t *testing.T) {
+	for _, of := range []struct{ model, class, part string }{
+		{"longformer", "LongformerForMaskedLM", "_global"},
+		{"longformer", "LongformerForSequenceClassification", ""},
+		{"big_bird", "BigBirdForCausalLM", "pooler"},
+		{"big_bird", "BigBirdForSequenceClassification", ""},
+		{"mra", "MraForMaskedLM", "attention.self."},
+		{"deepseek_v32", "DeepseekV32ForCausalLM", "indexer."},
+	} {
+		graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), newest.name))(t)
+		for i := range graph.Layers {
+			for _, tensor := range graph.Layers[i].Params {
+				name := modelgraph.FullName(graph.Layers[i].Name, tensor.Name)
+				if want := of.part != "" && strings.Contains(name, of.part); tensor.Frozen != want {
+					t.Errorf("%s: %s is frozen: %v", of.class, name, tensor.Frozen)
+				}
+			}
+		}
 	}
 }

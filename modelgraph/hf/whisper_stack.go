@@ -12,6 +12,7 @@ func (model *whisper) encoderStack(modules *builder, path string) (states []stri
 	conv2 := modules.add(dot(path, "conv2"), modelgraph.Conv{In: hidden, Out: hidden, Kernel: 3, Activation: "gelu"}, []string{conv1},
 		tensor("weight", hidden, hidden, 3), tensor("bias", hidden)).Name
 	modules.hidden = addTable(modules, dot(path, "embed_positions"), model.sourcePositions, hidden, conv2)
+	frozen(modules.layers[len(modules.layers)-1].Params) // modeling_whisper.py, requires_grad_(False)
 	for i := range model.encoderLayers {
 		states = append(states, modules.hidden)
 		model.encoder.add(modules, indexed(dot(path, "layers"), i))

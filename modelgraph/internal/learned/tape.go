@@ -94,6 +94,9 @@ type Tape struct {
 type Part struct {
 	// Saved stays until the layer's backward, or until the end (a cache). The model returns Returned.
 	Saved, Returned Storages
+	// Lasting is from the layer's backward to the end of the step: gradients of tensors that are not
+	// parameters.
+	Lasting Storages
 	// Forward are its largest moments. Those of Backward are without Saved and Returned. Backward
 	// has the layer's gradients, Accumulate only those of the last call.
 	Forward, Backward, Accumulate Moments

@@ -134,9 +134,9 @@ func (part *Part) Padding() int64 {
 	return total
 }
 
-// trains reports whether a parameter gets a gradient: complex numbers do, quantised ones do not.
+// trains reports whether a parameter gets a gradient: complex numbers do, quantised and frozen ones do not.
 func trains(tensor *modelgraph.Tensor) bool {
-	return tensor.DType.Float() || tensor.DType.String() == "C64"
+	return !tensor.Frozen && (tensor.DType.Float() || tensor.DType.String() == "C64")
 }
 
 // own is the bytes of an element of a parameter's gradient and states, as a type of the

@@ -24,8 +24,8 @@ type tapedLayer struct {
 	forward, backward, accumulate []tapedMoment
 	copied                        []ofUnit
 	products                      bool
-	// A learned layer's place among those that run, and the results in saved.
-	rank, returned int64
+	// A learned layer's place among those that run, the results in saved, and what lasts from its backward to the end.
+	rank, returned, lasting int64
 }
 
 // tapedMoment is the bytes alive at once. past are temporary bytes, by the unit on the same device.
@@ -113,7 +113,7 @@ func longest(model *Model, layer int) (most float64) {
 				most = max(most, atMost(moments[i].Bytes, factors))
 			}
 		}
-		return most + atMost(learned.Saved, factors) + atMost(learned.Returned, factors)
+		return most + atMost(learned.Saved, factors) + atMost(learned.Returned, factors) + atMost(learned.Lasting, factors)
 	}
 	for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
 		var sum float64

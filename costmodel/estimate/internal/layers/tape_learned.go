@@ -150,7 +150,7 @@ func learnedTape(model *Model) *tape {
 		one, known := shared[step.Part]
 		if !known {
 			one = tapedLayer{
-				saved: bytes(step.Saved), products: step.Products, copied: byUnit(step.Copied),
+				saved: bytes(step.Saved), lasting: bytes(step.Lasting), products: step.Products, copied: byUnit(step.Copied),
 				forward: at(step.Forward), backward: at(step.Backward), accumulate: at(step.Accumulate),
 			}
 			shared[step.Part] = one
@@ -216,7 +216,7 @@ func (tape *tape) shifts(model *Model, units []costmodel.Unit, own []bool) []shi
 	var returned int64
 	for _, i := range slices.Backward(order) {
 		shifts[i].backward = shifts[i].forward + returned
-		returned += tape.layers[i].returned
+		returned += tape.layers[i].returned + tape.layers[i].lasting
 	}
 	return shifts
 }

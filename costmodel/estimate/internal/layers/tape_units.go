@@ -10,9 +10,6 @@ import (
 // applyTape sets units to the tape of the step, if the model has one that ran as the workload does.
 func applyTape(model *Model, units []costmodel.Unit) {
 	if tape := tapeOf(model); tape != nil {
-		for u := range units {
-			idle(model, u, &units[u])
-		}
 		all := make([]int, len(units))
 		for u := range units {
 			all[u] = u
@@ -29,20 +26,6 @@ func still(layer *Layer) (bytes int64) {
 		}
 	}
 	return bytes
-}
-
-// idle removes such parameters' gradients and states from a unit, as torch.optim skips them.
-func idle(model *Model, index int, unit *costmodel.Unit) {
-	var frozen int64
-	for k, i := range model.Unit(index) {
-		bytes := still(&model.Layers[i])
-		unit.Layers[k].Grads = max(0, unit.Layers[k].Grads-bytes)
-		frozen += bytes
-	}
-	if frozen > 0 && unit.Params > 0 {
-		unit.OptimizerState -= int64(float64(unit.OptimizerState) / float64(unit.Params) * float64(frozen))
-		unit.ResidentGrads = max(0, unit.ResidentGrads-frozen)
-	}
 }
 
 // TapePart is a table's Part of [Units] with a tape, and the model's outputs and the caller's loss in
