@@ -34,7 +34,7 @@ type prepared struct {
 	// decodes: the kernels are of a generated token. around: there are copies among them.
 	decodes, around bool
 	ends            []bind.Stretch // of buffers, which are cleared after the kernels
-	placed          bool // the work is given in a chain, which sets the position itself
+	placed          bool           // the work is given in a chain, which sets the position itself
 }
 
 // pass is the kernels of one unit.

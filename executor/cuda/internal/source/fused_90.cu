@@ -56,7 +56,7 @@ __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
             i64 stride = part.stride, second = other.stride;
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
                 unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
-                if (of.rows <= 8 && begun++ >= UNDERWAY) late.come[late.slot].await(late.round), late.next();
+                if (begun++ >= UNDERWAY) late.come[late.slot].await(late.round), late.next();
                 ring.gone[ring.slot].await(ring.round ^ 1);
                 if (!copies) continue;
                 Gate &come = ring.come[ring.slot];
