@@ -43,6 +43,10 @@ func (*device) Lost(err error) error { return err }
 
 func (*device) Fenced() {}
 
+func (*device) Carry(queue schedule.Queue, to []byte, from schedule.Address) error {
+	return queue.Down(to, from)
+}
+
 // queue runs calls at once.
 type queue struct{ *machine }
 

@@ -41,6 +41,11 @@ func (calls calls) Pin(bytes int64) (schedule.Pinned, error) {
 	return pinned, nil
 }
 
+// Carry implements [schedule.Driver] by a kernel: a copy waits 13 µs for the copy engine.
+func (calls calls) Carry(queue schedule.Queue, to []byte, from schedule.Address) error {
+	return calls.kernels.Carry(queue.(*driver.Stream), to, from) //nolint:errcheck // there are no others
+}
+
 func (calls calls) Use() error { return calls.context.Use() }
 
 func (calls calls) Fenced() { calls.gpu.gauge.fence() }

@@ -50,7 +50,7 @@ func (works *works) capture() error {
 		device := all[0].device
 		stream := device.stream(int(works.bound.Program.Instrs[indexes[0]].Stream))
 		return device.do(func() error {
-			made, err := captureChain(device, stream, all)
+			made, err := captureChain(device, stream, all, works.scheduler.Past(indexes[0]))
 			works.graphs.made = append(works.graphs.made, made) // after a failure too: free destroys its graphs
 			works.graphs.chains[indexes[0]] = made.chain
 			return err
@@ -60,13 +60,23 @@ func (works *works) capture() error {
 
 // captureChain captures a chain, on the device's thread. Its kernels have run once, so that they
 // are loaded. Copies and fills of the arena are in no graph: it would refer to memory that a sleep
-// unmaps.
-func captureChain(device *device, stream *driver.Stream, all []*prepared) (captured, error) {
+// unmaps. Ends of buffers are cleared at the first token, which has the given position.
+func captureChain(device *device, stream *driver.Stream, all []*prepared, past int64) (captured, error) {
 	made := captured{device: device, first: all[0], count: len(all), chain: new(schedule.Chain)}
 	for _, one := range all {
 		made.chain.Works = append(made.chain.Works, one.Work)
 	}
 	parts := schedule.Calls{device.setPlace}
+	for _, one := range all {
+		for _, end := range one.ends {
+			parts = append(parts, func(args *schedule.Args) error {
+				if args.Past != past {
+					return nil
+				}
+				return args.Queue.Fill(device.lanes.Driver.Address(end.Offset), 0, end.Bytes)
+			})
+		}
+	}
 	for len(all) > 0 {
 		if all[0].around {
 			parts, all = append(parts, all[0].whole()), all[1:]

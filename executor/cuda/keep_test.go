@@ -5,7 +5,10 @@ package cuda
 import (
 	"bytes"
 	"context"
+	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -135,5 +138,50 @@ func TestWarm(t *testing.T) {
 	}
 	if want := job.Workload.NewTokens; int64(len(pasts)) != want {
 		t.Errorf("kernels were told of %v tokens before them, want %d kinds", pasts, want)
+	}
+}
+
+// A chain of the first token clears the ends of buffers, which no kernel writes. Those of later
+// tokens leave them.
+func TestEnds(t *testing.T) {
+	machine := bound(t, forms(t)["generate"], executor.GPUOptions{Devices: []int{0, 0, 0}}, func(*kernel.Call, *kernel.Step) error { return nil })
+	scheduler, seen := machine.works.scheduler, make(map[bool]int)
+	firsts := make(map[*schedule.Chain]int64)
+	for _, index := range slices.Sorted(maps.Keys(machine.works.graphs.chains)) {
+		chain, device, past := machine.works.graphs.chains[index], of(scheduler.DeviceOf(index)), scheduler.Past(index)
+		if _, known := firsts[chain]; !known {
+			firsts[chain] = past
+		}
+		stream := device.stream(int(machine.program.Instrs[index].Stream))
+		for _, made := range machine.works.cached {
+			if made == nil || made.device != device || !slices.Contains(chain.Works, made.Work) {
+				continue
+			}
+			for _, end := range made.ends {
+				want, got := bytes.Repeat([]byte{7}, int(end.Bytes)), make([]byte, end.Bytes)
+				if err := machine.Write(int(machine.program.Instrs[index].Device), end.Offset, want); err != nil {
+					t.Fatal(err)
+				}
+				if err := device.do(func() error {
+					return errors.Join(chain.Give(&schedule.Args{Queue: stream, Number: 1, Past: past}), stream.Synchronize())
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if err := machine.Read(int(machine.program.Instrs[index].Device), end.Offset, got); err != nil {
+					t.Fatal(err)
+				}
+				first := past == firsts[chain]
+				if first {
+					clear(want)
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("%s, %d tokens before: %d bytes at %d are %v…", machine.program.Line(index), past, end.Bytes, end.Offset, got[0])
+				}
+				seen[first]++
+			}
+		}
+	}
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("seen %v", seen)
 	}
 }

@@ -63,8 +63,11 @@ type warming struct {
 
 // instr runs the forms of an instruction that have not run yet.
 func (warming *warming) instr(made *prepared) error {
-	if made.total { // its module is loaded now
-		if _, err := warming.device.kernels.Function("total"); err != nil {
+	for name, used := range map[string]bool{"total": made.total, "carry": made.decodes} { // their module is loaded now
+		if !used {
+			continue
+		}
+		if _, err := warming.device.kernels.Function(name); err != nil {
 			return err
 		}
 	}

@@ -31,9 +31,10 @@ type prepared struct {
 	runs   []pass
 	total  bool
 	found  []finding
-	// decodes: the kernels are of a generated token. around: there are copies or fills among them.
+	// decodes: the kernels are of a generated token. around: there are copies among them.
 	decodes, around bool
-	placed          bool // the work is given in a chain, which sets the position itself
+	ends            []bind.Stretch // of buffers, which are cleared after the kernels
+	placed          bool           // the work is given in a chain, which sets the position itself
 }
 
 // pass is the kernels of one unit.
@@ -138,7 +139,7 @@ func (works *works) prepare(index int32) (*prepared, error) {
 	device := of(works.scheduler.DeviceOf(index))
 	made := &prepared{
 		device: device, runs: make([]pass, len(bound.Runs)), total: bound.Total != nil,
-		decodes: works.bound.Program.Instrs[index].Op == program.Decode, around: len(bound.Unwritten) > 0,
+		decodes: works.bound.Program.Instrs[index].Op == program.Decode, ends: bound.Unwritten,
 	}
 	for i := range bound.Runs {
 		run := &bound.Runs[i]

@@ -38,6 +38,9 @@ type Driver interface {
 	NewEvent(timed bool) (Event, error)
 	// Pin returns memory of the host that queues copy to and from.
 	Pin(bytes int64) (Pinned, error)
+	// Carry copies a few words from the device's arena into pinned memory. It begins sooner than
+	// [Queue.Down].
+	Carry(queue Queue, to []byte, from Address) error
 	// Use directs the calling thread's calls to this device.
 	Use() error
 	// Lost returns err as an [*executor.LostError] if it means that the device is lost, and

@@ -92,6 +92,8 @@ func (device *fakeDevice) NewEvent(timed bool) (Event, error) {
 	return event, nil
 }
 
+func (*fakeDevice) Carry(queue Queue, to []byte, from Address) error { return queue.Down(to, from) }
+
 func (device *fakeDevice) Pin(bytes int64) (Pinned, error) {
 	pinned := &fakePinned{device.fake, make([]byte, bytes)}
 	if err := device.hold(pinned); err != nil {

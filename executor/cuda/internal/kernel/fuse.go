@@ -15,7 +15,7 @@ import (
 // The sizes of a block of kernel fused, as in fused.h. wideBytes is the shared memory of attention
 // (attend.h's Wide). A slot is shared memory for slotRows rows of a weight.
 const (
-	fusedThreads = 11 * 32
+	fusedThreads = 12 * 32
 	slotRows     = 16
 	rowBytes     = 2*1024 + 64
 	mostSlots    = 16

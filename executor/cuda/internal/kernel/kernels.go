@@ -5,6 +5,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
@@ -143,6 +144,14 @@ func (kernels *Kernels) Launch(stream *driver.Stream, name string, shape driver.
 func (kernels *Kernels) Hang(stream *driver.Stream, flag driver.Address) error {
 	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	return kernels.Launch(stream, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag) })
+}
+
+// Carry copies words of four bytes into pinned memory, whose address is the host's own.
+func (kernels *Kernels) Carry(stream *driver.Stream, to []byte, from driver.Address) error {
+	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}}
+	return kernels.Launch(stream, "carry", one, func(arguments *driver.Arguments) {
+		arguments.Address(from).Address(driver.Address(uintptr(unsafe.Pointer(unsafe.SliceData(to))))).Uint32(uint32(len(to) / 4))
+	})
 }
 
 // Total adds up count fp32 numbers in fp64, in order. One thread does it, as there are a few

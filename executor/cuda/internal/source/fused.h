@@ -5,14 +5,18 @@
 #include "attend.h"
 #include "rotation.h"
 
-// The warps of a block: MULTIPLY compute, one fetches weights, one x, and one finishes
-// what the first have made.
-const int MULTIPLY = 8, WORKERS = MULTIPLY * 32, WEIGHTS = MULTIPLY, VALUES = MULTIPLY + 1, FUSED = WORKERS + 3 * 32;
+// The warps of a block: MULTIPLY compute, one fetches weights, one x, and FINISH finish
+// what the first have made, each for FOURS times four rows.
 const int ROWS = 16, DEEPEST = 16; // rows of x, slots
+const int MULTIPLY = 8, WORKERS = MULTIPLY * 32, WEIGHTS = MULTIPLY, VALUES = MULTIPLY + 1;
+const int FINISH = 2, FOURS = ROWS / 4 / FINISH, FUSED = WORKERS + (2 + FINISH) * 32;
 // A slot has LENGTH values of 16 rows of weights. An x that is not staged has slots of
 // its own, PIECES, whose rows are APART bytes apart, so that two that are read at a time
 // lie in other banks.
 const int LENGTH = 1024, APART = LENGTH * 2 + 64, PIECES = 2;
+// UNDERWAY is how many slots are copied at a time. With more of them, whatever else a block
+// reads or writes waits longer.
+const int UNDERWAY = 2;
 
 // weightsApart is the distance of a slot's rows of weights, in bytes. Copies to multiples
 // of 128 bytes are faster, but such rows lie in the same banks. With more than eight rows

@@ -36,6 +36,8 @@ struct Shared {
 // fetchWeights has the rows of every tile come, of both of its groups.
 __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
     bool copies = elected();
+    Ring late = ring; // UNDERWAY slots behind
+    int begun = 0;
     Ops ops{of.ops, of.count, room, (int)threadIdx.x % 32};
     ops.fetch(0);
     for (int number = 0; number < of.count; number++) {
@@ -54,6 +56,7 @@ __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
             i64 stride = part.stride, second = other.stride;
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
                 unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
+                if (begun++ >= UNDERWAY) late.come[late.slot].await(late.round), late.next();
                 ring.gone[ring.slot].await(ring.round ^ 1);
                 if (!copies) continue;
                 Gate &come = ring.come[ring.slot];
@@ -207,21 +210,21 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
             if (threadIdx.x == 0) grid.arrive();
             continue;
         }
-        int rows = (int)op.rows, inner = (int)op.inner;
-        if (op.staged) stage(op, xs, room.room, ready);
-        int tiles = (int)op.tiles;
-        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
+        int rows = (int)op.rows, inner = (int)op.inner, tiles = (int)op.tiles, begin = firstOf(op);
+        bool staged = op.staged;
+        int apart = staged ? stretch(inner) : APART;
+        if (staged) stage(op, xs, room.room, ready);
+        _Pragma("unroll 1") for (int tile = begin; tile < tiles; tile += gridDim.x, number++) {
             float sum[2][2][4] = {};
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
-                const char *x = op.staged ? xs + at * 2 : xs + turn % 2 * rows * APART;
-                int apart = op.staged ? stretch(inner) : APART;
+                const char *x = staged ? xs + at * 2 : xs + turn % 2 * rows * APART;
                 ring.come[ring.slot].await(ring.round);
-                if (!op.staged) room.xCome[turn % 2].await(turn / 2 % 2);
+                if (!staged) room.xCome[turn % 2].await(turn / 2 % 2);
                 if (rows > 8) timesSlot<true>(sum, ring.at(), x, apart, rows, inner - at);
                 else timesSlot<false>(sum, ring.at(), x, apart, rows, inner - at);
                 __syncwarp();
                 if (lane == 0) ring.gone[ring.slot].arrive();
-                if (op.staged) continue;
+                if (staged) continue;
                 if (lane == 0) room.xGone[turn % 2].arrive();
                 turn++;
             }
@@ -240,9 +243,9 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
 
 // More is what finishing a column of each group needs other than sums: it is read
 // before they are there.
-struct More { float add[2], bias[2], inverse; };
+struct More { float add[2], bias[2], cosine, sine; };
 
-__device__ inline More moreOf(const Op &op, int number, i64 row, int first, int second) {
+__device__ inline More moreOf(const Op &op, int number, i64 row, int first, int second, int position) {
     More more = {};
     int at[2] = {first, second};
     _Pragma("unroll") for (int j = 0; j < 2; j++) {
@@ -255,7 +258,11 @@ __device__ inline More moreOf(const Op &op, int number, i64 row, int first, int 
             more.add[j] = widen(bf16{bits});
         }
     }
-    if (op.kind == TURNED && number < 2) more.inverse = op.turn[first % (int)op.dim];
+    if (op.kind == TURNED && number < 2) {
+        float2 both = cosineAndSine<bf16>((float)position * op.turn[first % (int)op.dim]);
+        float factor = (float)op.factor;
+        more.cosine = rounded<bf16>(both.x * factor), more.sine = rounded<bf16>(both.y * factor);
+    }
     return more;
 }
 
@@ -271,11 +278,7 @@ __device__ inline float2 put(const Op &op, int number, i64 row, int first, int s
     if (op.kind == PLAIN) {
         if (op.add) one += more.add[0], two += more.add[1];
     } else {
-        if (number < 2) {
-            float2 both = cosineAndSine<bf16>((float)position * more.inverse);
-            float factor = (float)op.factor;
-            turned<bf16>(one, two, rounded<bf16>(both.x * factor), rounded<bf16>(both.y * factor));
-        }
+        if (number < 2) turned<bf16>(one, two, more.cosine, more.sine);
         if (number > 0) to = part.to + (row * op.positions + position % (int)op.positions) * part.apart;
     }
     one = rounded<bf16>(one), two = rounded<bf16>(two);
@@ -286,30 +289,32 @@ __device__ inline float2 put(const Op &op, int number, i64 row, int first, int s
 
 // finish adds up what the warps have made of a tile, and puts it where it goes.
 __device__ void finish(const Fused &of, Shared &room, const float *sums) {
-    int lane = threadIdx.x % 32, since = *of.since;
-    Ops ops{of.ops, of.count, room.finish, lane};
+    int lane = threadIdx.x % 32, own = (int)threadIdx.x / 32 - VALUES - 1, since = *of.since;
+    auto meet = [] { asm volatile("bar.sync 2, %0;" ::"n"(FINISH * 32) : "memory"); };
+    auto rowOf = [&](int i) { return (own * FOURS + i) * 4 + lane / 8; };
+    Ops ops{of.ops, of.count, room.finish, (int)threadIdx.x - (VALUES + 1) * 32};
     ops.fetch(0);
     Grid grid{of.arrived, of.count};
     unsigned number = 0;
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
-        const Op &op = ops.get(done, [] { __syncwarp(); });
+        const Op &op = ops.get(done, meet);
         if (op.kind > TURNED) continue;
         if (lane == 0) grid.await(done);
         __syncwarp();
         int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
-        Best best[ROWS / 4];
+        Best best[FOURS];
         _Pragma("unroll") for (auto &one : best) one = Best::none();
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
             int place = tile, which = partOf(op, place), first = columnOf(op, place, 0) + lane % 8, second = columnOf(op, place, 1) + lane % 8;
-            More more[ROWS / 4] = {};
-            _Pragma("unroll") for (int i = 0; i < ROWS / 4; i++) if (i * 4 + lane / 8 < rows) more[i] = moreOf(op, which, i * 4 + lane / 8, first, second);
+            More more[FOURS] = {};
+            _Pragma("unroll") for (int i = 0; i < FOURS; i++) if (rowOf(i) < rows) more[i] = moreOf(op, which, rowOf(i), first, second, position);
             room.full[number % 2].await(number / 2 % 2);
-            const float *from = sums + number % 2 * MULTIPLY * 16 * rows + lane;
-            _Pragma("unroll") for (int i = 0; i < ROWS / 4; i++, from += 32) {
-                if (i * 4 + lane / 8 >= rows) break;
+            const float *from = sums + number % 2 * MULTIPLY * 16 * rows + own * FOURS * 32 + lane;
+            _Pragma("unroll") for (int i = 0; i < FOURS; i++, from += 32) {
+                if (rowOf(i) >= rows) break;
                 float one = 0, two = 0;
                 _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += from[other * 16 * rows], two += from[(other * 2 + 1) * 8 * rows];
-                float2 made = put(op, which, i * 4 + lane / 8, first, second, one, two, more[i], position);
+                float2 made = put(op, which, rowOf(i), first, second, one, two, more[i], position);
                 if (!op.sums.data) continue;
                 if (first < op.parts[0].rows && made.x > best[i].value) best[i] = {made.x, first};
                 if (second < op.parts[0].rows && made.y > best[i].value) best[i] = {made.y, second};
@@ -318,14 +323,14 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
             if (lane == 0) room.empty[number % 2].arrive();
         }
         if (op.sums.data)
-            _Pragma("unroll") for (int i = 0; i < ROWS / 4; i++) {
+            _Pragma("unroll") for (int i = 0; i < FOURS; i++) {
                 best[i].over(8);
-                if (lane % 8 == 0 && i * 4 + lane / 8 < rows) *(float2 *)op.sums.at(i * 4 + lane / 8, 2 * blockIdx.x) = {best[i].value, __int_as_float(best[i].column)};
+                if (lane % 8 == 0 && rowOf(i) < rows) *(float2 *)op.sums.at(rowOf(i), 2 * blockIdx.x) = {best[i].value, __int_as_float(best[i].column)};
             }
-        __syncwarp();
-        if (lane == 0) grid.arrive();
+        meet();
+        if (lane == 0 && own == 0) grid.arrive();
     }
-    if (blockIdx.x > 0 || lane > 0) return;
+    if (blockIdx.x > 0 || lane > 0 || own > 0) return;
     grid.await(max((unsigned)of.count - 1, 1u)); // then all blocks have read the launch's number
     of.arrived[1] = grid.launch + 1;
 }
@@ -338,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_consta
     int warp = threadIdx.x / 32;
     if (threadIdx.x < of.slots) room.come[threadIdx.x].init(1), room.gone[threadIdx.x].init(MULTIPLY);
     if (threadIdx.x < PIECES) room.xCome[threadIdx.x].init(1), room.xGone[threadIdx.x].init(MULTIPLY);
-    if (threadIdx.x < 2) room.full[threadIdx.x].init(MULTIPLY), room.empty[threadIdx.x].init(1);
+    if (threadIdx.x < 2) room.full[threadIdx.x].init(MULTIPLY), room.empty[threadIdx.x].init(FINISH);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     __syncthreads();
     float *sums = (float *)xs;

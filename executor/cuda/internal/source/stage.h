@@ -15,10 +15,12 @@ __device__ inline float squares(uint4 four) {
 __device__ inline uint4 normed(uint4 four, uint4 by, float inverse, bool gemma) {
     Several<8> values = unpacked(four), factor = unpacked(by);
     _Pragma("unroll") for (int i = 0; i < 8; i++) {
-        float made = values.at[i] * inverse;
-        values.at[i] = gemma ? made * (1 + factor.at[i]) : rounded<bf16>(made) * factor.at[i];
+        values.at[i] *= inverse;
+        if (gemma) values.at[i] *= 1 + factor.at[i];
     }
-    return packed(values);
+    uint4 made = packed(values);
+    if (gemma) return made;
+    return make_uint4(productBoth(made.x, by.x), productBoth(made.y, by.y), productBoth(made.z, by.z), productBoth(made.w, by.w));
 }
 
 // stage is for the warps that multiply. ready is called before x is read. It takes the
