@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"errors"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -84,6 +86,11 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 		}
 	}
 	return met
+}
+
+// attentionBackward makes the gradients of queries, keys and values.
+func attentionBackward(call *Call) error {
+	return errors.Join(attentionDKV(call), attentionDQ(call))
 }
 
 // attentionDKV makes the gradients of keys and values. A block of a group's

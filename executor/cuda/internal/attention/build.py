@@ -70,9 +70,9 @@ def compiled(row):
 
 def compiled_plain(row):
     """As compiled: the source says in a constant how much shared memory it takes. NVRTC 11.8 does not
-    know sm_90a, whose instructions are inline assembly."""
+    know sm_90a, whose instructions are inline assembly. Sums of four values at a time are of PTX ISA 8.1."""
     ptx = cuda.compile(cuda.library(), HERE / f"{row.kernel}_90.cu", *(f"-D{name}={value}" for name, value in row.macros.items()))
-    ptx = ptx.replace(".target sm_90\n", ".target sm_90a\n", 1)
+    ptx = ptx.replace(".version 8.0\n.target sm_90\n", ".version 8.1\n.target sm_90a\n", 1)
     ptx = re.sub(r"\.maxntid (\d+), 1, 1", r".reqntid \1", ptx)
     return uncommented(ptx), int(re.search(r"SHARED = (\d+);", ptx)[1])
 
@@ -104,11 +104,11 @@ def made(row):
 def main(folder, rows):
     lines = ["# Made by build.py. Below, by kernel, its arguments in their order; then the kernels, as",
              "# kernel type target width form rows threads shared registers file"]
-    for name in dict.fromkeys(row.kernel for row in rows):
+    for name in dict.fromkeys(row.kernel for row in rows if not isinstance(row, tiles.Plain)):
         arguments = [f"{argument}:{kind(argument, 'value')}" for argument in getattr(attention, name).arg_names if not argument.isupper()]
         lines.append("\t".join(["arguments", name, *arguments, "scratch:*", "profile:*"]))
-        if any(row.kernel == name and isinstance(row, tiles.Plain) for row in rows):
-            lines.append("\t".join(["arguments", name + ".plain", *(argument for argument in arguments if argument != "cap:fp32"), "pairs:i32"]))
+    for name, row in {row.kernel: row for row in rows if isinstance(row, tiles.Plain)}.items():
+        lines.append("\t".join(["arguments", name + ".plain", *row.arguments]))
     spilled = []
     for row, ptx, shared, registers, stack in concurrent.futures.ProcessPoolExecutor().map(made, rows):
         if stack > tiles.SPILLED.get(row.file, 0):
