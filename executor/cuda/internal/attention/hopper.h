@@ -238,20 +238,3 @@ template <int N> __device__ inline void cover(float (&block)[N], int half, int l
         if (column < low || column >= high) block[i / 2 * 4 + half * 2 + i % 2] = value;
     }
 }
-
-// held loads 64 rows of a pile of tiles as the first factor of products. Each step has four registers.
-// rows: of a tile of the pile.
-template <int WIDE> __device__ inline void held(unsigned (&part)[WIDE / 4], unsigned at, int rows) {
-    int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16, chunk = lane / 16;
-    UNROLL for (int step = 0; step < WIDE / 16; step++) {
-        unsigned from = at + step / 4 * rows * 128 + row * 128 + (((step % 4 * 2 + chunk) ^ row) & 7) * 16;
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-            : "=r"(part[step * 4]), "=r"(part[step * 4 + 1]), "=r"(part[step * 4 + 2]), "=r"(part[step * 4 + 3]) : "r"(from) : "memory");
-    }
-}
-
-// across sets sum to a·bᵀ, where a is in registers.
-template <int WIDE, int N> __device__ inline void across(float (&sum)[N], const unsigned (&a)[WIDE / 4], unsigned b, int bRows) {
-    unsigned other = upright(b);
-    UNROLL for (int step = 0; step < WIDE / 16; step++) multiply<0>(sum, a + step * 4, described(other + step / 4 * bRows * 8 + step % 4 * 2), step > 0);
-}
