@@ -5,12 +5,12 @@
 //
 // A block of queries gets its gradient from all blocks of keys that it sees. Their shares are added
 // in fp32, in the order of the keys, so that every run has the same bits: turns counts
-// the shares that are there. One warp waits for a block's turn, and one announces the next turn.
-// The last share makes the sum bf16.
+// the shares that are there. One thread waits for a block's turn, and one has the copy engine add the
+// share and announces the next turn. The last share makes the sum bf16.
 #include "hopper.h"
 
-const int KEYS = TEAMS * 64, QUERIES = WIDTH == 64 ? 128 : 64, Q_BYTES = QUERIES * WIDTH * 2, K_BYTES = KEYS * WIDTH * 2, S_BYTES = QUERIES * KEYS * 2;
-extern "C" __constant__ const int SHARED = 1024 + 2 * OWN * K_BYTES + 2 * SLOTS * (Q_BYTES + QUERIES * 4) + 2 * S_BYTES + (OWN + SLOTS + 2) * 32;
+const int KEYS = TEAMS * 64, QUERIES = WIDTH == 64 ? 128 : 64, Q_BYTES = QUERIES * WIDTH * 2, K_BYTES = KEYS * WIDTH * 2, S_BYTES = QUERIES * KEYS * 2, SHARE_BYTES = QUERIES * WIDTH * 4;
+extern "C" __constant__ const int SHARED = 2 * OWN * K_BYTES + 2 * SLOTS * (Q_BYTES + QUERIES * 4) + 2 * S_BYTES + SHARE_BYTES + (OWN + SLOTS + 2) * 32;
 
 struct Call {
     const Map *q, *k, *v, *dy;
@@ -21,7 +21,7 @@ struct Call {
     int dqStride, dkStride, dvStride, seq, heads, group, splits;
     Mask mask;
     float scale, unit;
-    unsigned lines, slopes;
+    unsigned lines, slopes, shares;
 };
 
 struct Walk {
@@ -42,9 +42,9 @@ struct Walk {
 // Turns are the barriers between teams and the warps that keep the order: each has two slots.
 struct Turns {
     unsigned gates;
-    __device__ Gate mine(int step) const { return Gate{gates + (step & 1) * 8}; }      // the block may add its share
-    __device__ Gate added(int step) const { return Gate{gates + 16 + (step & 1) * 8}; } // the teams have
-    __device__ Gate seen(int step) const { return Gate{gates + 32 + (step & 1) * 8}; }  // and the announcer knows
+    __device__ Gate mine(int step) const { return Gate{gates + (step & 1) * 8}; }      // the block has its turn
+    __device__ Gate added(int step) const { return Gate{gates + 16 + (step & 1) * 8}; } // the teams have laid their shares down
+    __device__ Gate seen(int step) const { return Gate{gates + 32 + (step & 1) * 8}; }  // and these have been read
     __device__ Gate both(int step) const { return Gate{gates + 48 + (step & 1) * 8}; }  // both teams' gradients of scores are there
     __device__ void begin() const {
         for (int i = 0; i < 2; i++) mine(i).begin(1), added(i).begin(TEAMS * 4), seen(i).begin(1), both(i).begin(TEAMS * 4);
@@ -101,13 +101,22 @@ template <bool ANNOUNCE> __device__ inline void keepOrder(const Call &call, cons
         Task task = walk.of(call, number, split);
         Span span = queriesOf<KEYS, QUERIES>(call.mask, task.first);
         _Pragma("unroll 1") for (int block = span.end - 1; block >= span.begin; block--) {
-            int before = task.first / KEYS - keysOf<QUERIES, KEYS>(call.mask, block * QUERIES).begin;
+            Span sees = keysOf<QUERIES, KEYS>(call.mask, block * QUERIES);
+            int before = task.first / KEYS - sees.begin, last = sees.end - 1 - sees.begin;
             _Pragma("unroll 1") for (int member = 0; member < walk.members; member++, step++) {
                 int *turn = call.turns + walk.tile(call, task, task.head * call.group + split * walk.members + member, block);
                 if (ANNOUNCE) {
+                    float *to = call.sums + (turn - call.turns) * (QUERIES * WIDTH);
                     turns.added(step).await(step >> 1 & 1);
-                    asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
+                    turns.mine(step).await(step >> 1 & 1);
+                    if (before < last) {
+                        asm volatile("fence.proxy.async;" ::: "memory");
+                        if (before == 0) asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(call.shares), "n"(SHARE_BYTES) : "memory");
+                        else asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(call.shares), "n"(SHARE_BYTES) : "memory");
+                        asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
+                    }
                     turns.seen(step).arrive();
+                    if (before < last) asm volatile("cp.async.bulk.wait_group 0; fence.proxy.async; fence.acq_rel.gpu; st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
                 } else {
                     int there = 0;
                     while (there < before) asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(there) : "l"(turn) : "memory");
@@ -142,13 +151,14 @@ __device__ inline void lay(unsigned at, const unsigned (&part)[QUERIES / 4]) {
                      "r"(part[step * 4 + 3]) : "memory");
 }
 
-// share adds a team's share of a block's gradient of queries to the sum of the shares before, or
-// starts the sum. A sum is in the order of the registers.
-__device__ inline void share(const Call &call, const Walk &walk, const Task &task, int head, int block, float (&sum)[32], int team) {
+// share lays a team's share of a block's gradient of queries down in the order of the registers, or adds
+// the last one to the sum of the others and stores it.
+__device__ inline void share(const Call &call, const Walk &walk, const Task &task, int head, int block, float (&sum)[32], int team, Gate mine, unsigned round) {
     int before = task.first / KEYS;
     Span span = keysOf<QUERIES, KEYS>(call.mask, block * QUERIES);
     float *at = call.sums + (i64)walk.tile(call, task, head, block) * (QUERIES * WIDTH) + team * 4096 + threadIdx.x % 128 * 4;
     if (before == span.end - 1) {
+        mine.await(round);
         if (before > span.begin) UNROLL for (int i = 0; i < 8; i++) {
             float4 sofar;
             asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(sofar.x), "=f"(sofar.y), "=f"(sofar.z), "=f"(sofar.w) : "l"(at + i * 512) : "memory");
@@ -156,12 +166,10 @@ __device__ inline void share(const Call &call, const Walk &walk, const Task &tas
         }
         int first = block * QUERIES + (WIDTH == 64 ? team * 64 : 0);
         store(call.dq + (task.token + first) * call.dqStride + head * WIDTH + (WIDTH == 64 ? 0 : team * 64), call.dqStride, sum, call.scale, call.scale, call.seq - first);
-    } else if (before == span.begin) {
-        UNROLL for (int i = 0; i < 8; i++)
-            asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at + i * 512), "f"(sum[i * 4]), "f"(sum[i * 4 + 1]), "f"(sum[i * 4 + 2]), "f"(sum[i * 4 + 3]) : "memory");
     } else {
         UNROLL for (int i = 0; i < 8; i++)
-            asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at + i * 512), "f"(sum[i * 4]), "f"(sum[i * 4 + 1]), "f"(sum[i * 4 + 2]), "f"(sum[i * 4 + 3]) : "memory");
+            asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(call.shares + (team * 4096 + i * 512 + threadIdx.x % 128 * 4) * 4), "f"(sum[i * 4]), "f"(sum[i * 4 + 1]), "f"(sum[i * 4 + 2]), "f"(sum[i * 4 + 3]) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 }
 
@@ -246,8 +254,8 @@ __device__ inline void attendAll(const Call &call, const Walk &walk, Ring<OWN> k
             if (++member == walk.members) member = 0, block--;
             if (block >= span.begin) query = queries.at(), queries.await();
             scores(query); // the next ones; behind the last, they are not used
-            turns.mine(turn).await(turn >> 1 & 1);
-            share(call, walk, task, head, now, own, team);
+            if (turn > 0) turns.seen(turn - 1).await((turn - 1) >> 1 & 1);
+            share(call, walk, task, head, now, own, team, turns.mine(turn), turn >> 1 & 1);
             __syncwarp();
             if (lane == 0) turns.added(turn).arrive();
             finish<0>();
@@ -279,8 +287,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     attention_backward(const __grid_constant__ Map q, const __grid_constant__ Map k, const __grid_constant__ Map v, const __grid_constant__ Map dy, const float *lse,
                        const float *delta, bf16 *dq, bf16 *dk, bf16 *dv, float *parts, float *sums, int dqStride, int dkStride, int dvStride, int seq, int heads, int group, int splits,
                        int causal, int window, float scale, int pairs) {
-    extern __shared__ char room[];
-    unsigned base = (place(room) + 1023) & ~1023u, tiles = base + 2 * OWN * K_BYTES, slope = tiles + 2 * SLOTS * Q_BYTES, lines = slope + 2 * S_BYTES, gates = lines + 2 * SLOTS * QUERIES * 4;
+    extern __shared__ __align__(1024) char room[];
+    unsigned base = place(room), tiles = base + 2 * OWN * K_BYTES, slope = tiles + 2 * SLOTS * Q_BYTES, share = slope + 2 * S_BYTES, lines = share + SHARE_BYTES, gates = lines + 2 * SLOTS * QUERIES * 4;
     Ring<OWN> keys(gates, base, K_BYTES), values(gates + OWN * 16, base + OWN * K_BYTES, K_BYTES);
     Ring<SLOTS> queries(gates + OWN * 32, tiles, Q_BYTES), slopes(gates + OWN * 32 + SLOTS * 16, tiles + SLOTS * Q_BYTES, Q_BYTES);
     Turns turns{gates + (OWN + SLOTS) * 32};
@@ -291,17 +299,17 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     __syncthreads();
     int *turn = (int *)(sums + (i64)pairs * ((seq + QUERIES - 1) / QUERIES) * (QUERIES * WIDTH));
-    Call call{&q, &k, &v, &dy, lse, delta, dq, dk, dv, parts, sums, turn, dqStride, dkStride, dvStride, seq, heads, group, splits, Mask(seq, causal, window), scale, scale * LOG2E, lines, slope};
+    Call call{&q, &k, &v, &dy, lse, delta, dq, dk, dv, parts, sums, turn, dqStride, dkStride, dvStride, seq, heads, group, splits, Mask(seq, causal, window), scale, scale * LOG2E, lines, slope, share};
     Walk walk(call, pairs);
     int team = __shfl_sync(~0u, threadIdx.x / 128, 0);
     if (team == 0) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER));
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(WIDTH == 64 ? 40 : 24));
         if (threadIdx.x == 0) fetchAll(call, walk, keys, values, queries, slopes);
         else if (threadIdx.x / 32 == 1) fetchLines(call, walk, queries, slopes);
         else if (threadIdx.x == 64) keepOrder<false>(call, walk, turns);
         else if (threadIdx.x == 96) keepOrder<true>(call, walk, turns);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(504 / 2 - PRODUCER / 2));
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(WIDTH == 64 ? 232 : 240));
         attendAll(call, walk, keys, values, queries, slopes, turns, team - 1);
     }
 }

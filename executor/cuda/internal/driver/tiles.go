@@ -28,7 +28,8 @@ type Tiles struct {
 	Width, Heads, Rows, Sequences, Stride, Box int64
 }
 
-// ReserveTiles adds space for a description, and returns its place for [Arguments.Tiles].
+// ReserveTiles adds space for a description, and returns its place for [Arguments.Tiles]. The first
+// argument of a launch has to be one, or none.
 func (arguments *Arguments) ReserveTiles() int {
 	arguments.align(64)
 	arguments.data = append(arguments.data, make([]byte, unsafe.Sizeof(C.CUtensorMap{}))...)

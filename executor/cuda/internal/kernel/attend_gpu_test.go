@@ -22,6 +22,7 @@ func TestGPUAttention(t *testing.T) {
 		t.Skip("DEVMAP_TEST_GPU is not set")
 	}
 	server := newServer(t)
+	server.kernels.processors = 3 // so that a block has several tasks, and waits for others
 	server.fill(1 << 27)
 	for _, hopper := range []bool{true, false} {
 		server.kernels.hopper = hopper
