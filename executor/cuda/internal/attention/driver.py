@@ -85,7 +85,8 @@ class Library:
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         if kernel.form in PLAIN:
             grid = min(grid, torch.cuda.get_device_properties(0).multi_processor_count)
-        check(cuda.cuLaunchKernel(self.function(kernel), grid, 1, 1, kernel.threads, 1, 1, kernel.shared, stream, pointers, None))
+        launched = self.function(kernel), grid, 1, 1, kernel.threads, 1, 1, kernel.shared, stream, pointers
+        check(cuda.cuLaunchCooperativeKernel(*launched) if kernel.name == "attention_backward" else cuda.cuLaunchKernel(*launched, None))
 
 
 def tiles(matrix, kernel, role, values):

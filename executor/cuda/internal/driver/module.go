@@ -18,9 +18,10 @@ static CUresult launch(CUfunction function, const unsigned int *grid, const unsi
 // A kernel with a map among its arguments has them at places that depend on the GPU: multiples of 64
 // in its constant memory, which begins at none. So the driver gets each argument.
 static CUresult launchEach(CUfunction function, const unsigned int *grid, const unsigned int *block, unsigned int shared,
-                           CUstream stream, char *arguments, const unsigned int *starts, int count) {
+                           CUstream stream, char *arguments, const unsigned int *starts, int count, int together) {
 	void *each[count];
 	for (int i = 0; i < count; i++) each[i] = arguments + starts[i];
+	if (together) return cuLaunchCooperativeKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, each);
 	return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, each, NULL);
 }
 */
@@ -75,10 +76,12 @@ func (function *Function) Share(bytes int) error {
 }
 
 // Shape is how many blocks of how many threads a launch has. Shared is the dynamic shared memory of
-// each block in bytes.
+// each block in bytes. With Together, a launch that begins with tiles has all its blocks at the same time:
+// they may wait for each other, and it is an error if they do not fit.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      int
+	Together    bool
 }
 
 // Launch queues a kernel on the stream.
@@ -88,8 +91,12 @@ func (stream *Stream) Launch(function *Function, shape Shape, arguments *Argumen
 		data = make([]byte, 1)
 	}
 	if len(arguments.starts) > 0 {
+		var together C.int
+		if shape.Together {
+			together = 1
+		}
 		return result("cuLaunchKernel", C.launchEach(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared),
-			C.CUstream(stream.Handle()), (*C.char)(unsafe.Pointer(&data[0])), (*C.uint)(&arguments.starts[0]), C.int(len(arguments.starts))))
+			C.CUstream(stream.Handle()), (*C.char)(unsafe.Pointer(&data[0])), (*C.uint)(&arguments.starts[0]), C.int(len(arguments.starts)), together))
 	}
 	code := C.launch(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared),
 		C.CUstream(stream.Handle()), unsafe.Pointer(&data[0]), C.size_t(len(arguments.data)))

@@ -122,6 +122,7 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 			return nil, err
 		}
 		if name == "attention_backward" {
+			made.shape.Together = true // a block waits for shares of others
 			// A row of sums is a block of queries, and behind all rows each has the number of its shares.
 			sums := call.matrix("sums")
 			made.cleared = 4 * sums.Rows
