@@ -205,8 +205,9 @@ func (attention *attention) backward(writer *writer, dy int, normed func() int, 
 	writer.backAll(attention.qkv, attention.gradient, dh)
 }
 
-// attendBack makes the gradients of q, k and v. Two kernels, over keys and over queries, each own
-// their output: scores are made twice, and no sum depends on the GPU's order.
+// attendBack makes the gradients of q, k and v in one kernel. GPUs with a kernel that meets each
+// pair of a query and a key once add the gradients of queries up in sums, in the keys' order. Others make
+// scores twice. No sum depends on the GPU's order.
 func (attention *attention) attendBack(writer *writer, dy int) {
 	q, k := attention.q, attention.k
 	if attention.qw != nil {
@@ -221,10 +222,26 @@ func (attention *attention) attendBack(writer *writer, dy int) {
 		attention.gradient[i] = in("dy", tensors[i])
 	}
 	dq, dk, dv := attention.parts(writer, tensors)
-	inputs := []Operand{q, k, attention.v, in("dy", dy), in("lse", attention.lse), in("delta", delta)}
-	writer.kernel("attention_dkv", attention.dims(writer), append(inputs[:6:6], dk.as("dk").mode(modeWrite), dv.as("dv").mode(modeWrite))...).Attention = 4 * attention.products(writer)
-	writer.kernel("attention_dq", attention.dims(writer), append(inputs[:6:6], dq.as("dq").mode(modeWrite))...).Attention = 3 * attention.products(writer)
+	operands := []Operand{q, k, attention.v, in("dy", dy), in("lse", attention.lse), in("delta", delta), dq.as("dq").mode(modeWrite), dk.as("dk").mode(modeWrite), dv.as("dv").mode(modeWrite)}
+	if tiles := attention.tiles(writer); tiles > 0 {
+		operands = append(operands, out("sums", writer.temporary("attention.sums", modelgraph.F32, tiles, tileValues+1)))
+	}
+	writer.kernel("attention_backward", attention.dims(writer), operands...).Attention = 7 * attention.products(writer)
 	attention.turnBack(writer, dq.as("dq"), dk.as("dk"))
+}
+
+// tileValues are the values of a block of queries of a head, whose gradients are added up in fp32. A
+// block has a number more: how many blocks of keys have added their share.
+const tileValues = 8192
+
+// tiles are the blocks of queries of all heads, for shapes that such a kernel takes, and 0 for others.
+func (attention *attention) tiles(writer *writer) int64 {
+	op := &attention.op
+	if writer.dtype != modelgraph.BF16 || op.HeadDim != 64 && op.HeadDim != 128 || op.ScoreCap > 0 {
+		return 0
+	}
+	rows := tileValues / op.HeadDim
+	return writer.sequences * op.Heads * ((writer.seq + rows - 1) / rows)
 }
 
 // turnBack turns the gradients of q and k back, and takes them through the norms, in place.

@@ -577,6 +577,19 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUst
 	END;
 }
 
+/* A map has what it was given, one number after another, and its own place is a multiple of 64. */
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill outside) {
+	if ((uintptr_t)map % 64 || rank != 4 || type != 9 || interleave || swizzle != 3 || promotion != 2 || outside || (uintptr_t)at % 16)
+		return CUDA_ERROR_INVALID_VALUE;
+	map->opaque[0] = (uintptr_t)at;
+	for (int i = 0; i < 4; i++) {
+		map->opaque[1 + i] = sizes[i], map->opaque[8 + i] = box[i], map->opaque[12 + i] = steps[i];
+		if (i < 3) map->opaque[5 + i] = strides[i];
+	}
+	return CUDA_SUCCESS;
+}
+
 /* A graph is the operations that a stream was given during a capture. Launched, it
  * gives them once more. */
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {

@@ -60,15 +60,13 @@ func attentionDelta(run *kernelRun) {
 	})
 }
 
-// attentionBackward computes those of the three gradients that the kernel has.
+// attentionBackward computes the three gradients.
 func attentionBackward(run *kernelRun) {
 	q, k, v, dy, dim := run.operand("q"), run.operand("k"), run.operand("v"), run.operand("dy"), run.size("dim")
 	for _, role := range []string{"dq", "dk", "dv"} {
-		if run.given(role) {
-			run.operand(role).each(func(_, _ int64, at *float64) { *at = 0 })
-		}
+		run.operand(role).each(func(_, _ int64, at *float64) { *at = 0 })
 	}
-	lse, delta, dq, dk, dv := run.operand("lse"), run.operand("delta"), run.optional("dq"), run.optional("dk"), run.optional("dv")
+	lse, delta, dq, dk, dv := run.operand("lse"), run.operand("delta"), run.operand("dq"), run.operand("dk"), run.operand("dv")
 	run.pairs(func(i, j, head, group int64) {
 		score, slope := run.pair(q, k, i, j, head, group)
 		part, gradient := math.Exp(score-*lse.At(i, head)), 0.
@@ -77,12 +75,9 @@ func attentionBackward(run *kernelRun) {
 		}
 		gradient = part * (gradient - *delta.At(i, head)) * slope * run.factored
 		for l := range dim {
-			if dq.Values != nil {
-				*dq.At(i, head*dim+l) += gradient * *k.At(j, group*dim+l)
-			} else {
-				*dk.At(j, group*dim+l) += gradient * *q.At(i, head*dim+l)
-				*dv.At(j, group*dim+l) += part * *dy.At(i, head*dim+l)
-			}
+			*dq.At(i, head*dim+l) += gradient * *k.At(j, group*dim+l)
+			*dk.At(j, group*dim+l) += gradient * *q.At(i, head*dim+l)
+			*dv.At(j, group*dim+l) += part * *dy.At(i, head*dim+l)
 		}
 	})
 }

@@ -13,7 +13,7 @@ var kernels = map[string]func(run *kernelRun){
 	"activate": activateKernel, "activate_backward": activateBackward, "gate": gateKernel, "gate_backward": gateBackward,
 	"softmax_sums": softmaxSums, "loss": lossKernel, "count": countLabels, "loss_backward": lossBackward, "softcap": softcapKernel, "argmax": argmaxKernel,
 	"rope": ropeKernel, "rope_backward": ropeBackward, "qknorm": qknormKernel, "qknorm_backward": qknormBackward,
-	"attention": attentionKernel, "attention_delta": attentionDelta, "attention_dkv": attentionBackward, "attention_dq": attentionBackward,
+	"attention": attentionKernel, "attention_delta": attentionDelta, "attention_backward": attentionBackward,
 	"cache": cacheKernel, "attention_decode": attentionDecode, "attention_join": attentionJoin,
 	"square": squareKernel, "adamw": adamwKernel, "sgd": sgdKernel,
 }

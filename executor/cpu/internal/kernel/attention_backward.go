@@ -86,9 +86,16 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 	return met
 }
 
-// attentionDKV makes the gradients of keys and values. A block of a group's
+// attentionBackward makes the gradients of queries, keys and values.
+func attentionBackward(call *Call) error {
+	call.keySums()
+	call.querySums()
+	return nil
+}
+
+// keySums makes the gradients of keys and values. A block of a group's
 // keys is computed independently, over its heads and the queries that see it.
-func attentionDKV(call *Call) error {
+func (call *Call) keySums() {
 	shape, dk, dv := call.shape(), call.matrix("dk"), call.matrix("dv")
 	blocks := (shape.seq + keyBlock - 1) / keyBlock
 	spread(shape.sequences*shape.kv*blocks, func(scratch *scratch) func(index int64) {
@@ -110,11 +117,10 @@ func attentionDKV(call *Call) error {
 			dv.storeBlock(sequence*shape.seq+key, group*shape.dim, values)
 		}
 	})
-	return nil
 }
 
-// attentionDQ makes the gradient of queries, each block of a head's independently.
-func attentionDQ(call *Call) error {
+// querySums makes the gradient of queries, each block of a head's independently.
+func (call *Call) querySums() {
 	shape, dq := call.shape(), call.matrix("dq")
 	blocks := (shape.seq + queryBlock - 1) / queryBlock
 	spread(shape.sequences*shape.heads*blocks, func(scratch *scratch) func(index int64) {
@@ -133,5 +139,4 @@ func attentionDQ(call *Call) error {
 			dq.storeBlock(sequence*shape.seq+query, head*shape.dim, queries)
 		}
 	})
-	return nil
 }

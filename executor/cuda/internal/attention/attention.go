@@ -1,5 +1,5 @@
 // Package attention has attention's kernels for a GPU, forward and backward, and how each is
-// launched. They are PTX made ahead of time, 55 modules of 4.2 MB: by Triton from attention.py, and
+// launched. They are PTX made ahead of time, 53 modules of 4.1 MB: by Triton from attention.py, and
 // for Hopper by NVRTC from the sources in CUDA C++ that hopper.h is for. Their block sizes are in
 // tiles.py. make kernels compiles them again, and needs no GPU. The package knows no driver:
 // callers load the PTX and launch.
@@ -49,7 +49,8 @@ func (table *Table) Arguments(kernel *Kernel) []Argument {
 }
 
 // Argument is an argument of a launch. Its kind is '*' for a pointer of 8 bytes, 'i' for an int32,
-// 'f' for a float32. Arguments named scratch and profile are Triton's, and null.
+// 'f' for a float32, 'm' for the description of a matrix as tiles of Box rows. Arguments named
+// scratch and profile are Triton's, and null.
 type Argument struct {
 	Name string
 	Kind byte
@@ -86,7 +87,7 @@ func parse(text string) (*Table, error) {
 }
 
 func arguments(fields []string) ([]Argument, error) {
-	kinds := map[string]byte{"*": '*', "*value": '*', "*fp32": '*', "i32": 'i', "fp32": 'f'}
+	kinds := map[string]byte{"*": '*', "*value": '*', "*fp32": '*', "i32": 'i', "fp32": 'f', "map": 'm'}
 	made := make([]Argument, 0, len(fields))
 	for _, field := range fields {
 		name, kind, _ := strings.Cut(field, ":")
@@ -118,6 +119,19 @@ func (table *Table) add(fields []string) error {
 
 // Plain says whether the kernel is one in CUDA C++ for Hopper.
 func (kernel *Kernel) Plain() bool { return kernel.Form == "plain" || kernel.Form == "short" }
+
+// Box returns how many rows the tiles of a plain kernel's matrix have: those that a block owns are
+// its rows, and others are blocks of 128 keys, or of 8,192 values of queries (attention_90.cu,
+// attention_backward_90.cu).
+func (kernel *Kernel) Box(role string) int64 {
+	switch {
+	case role == "k" || role == "v":
+		return 128
+	case kernel.Name == "attention":
+		return kernel.Rows
+	}
+	return 8192 / kernel.Width
+}
 
 // PTX is the text of the kernel's module.
 func (kernel *Kernel) PTX() ([]byte, error) { return files.ReadFile(kernel.File) }

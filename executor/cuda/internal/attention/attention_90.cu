@@ -1,18 +1,18 @@
-// Attention forward on Hopper: y = softmax(q·kᵀ)·v and the rows' log Σ exp. One team of
-// warps fetches. TEAMS others own 64 queries each. Scores of the next keys are under way while
-// those of the last become weights; teams issue their products by turns, so that one's
+// Attention forward on Hopper: y = softmax(q·kᵀ)·v and the rows' log Σ exp. A thread has tiles
+// copied. TEAMS teams of warps own 64 queries each. Scores of the next keys are under way while
+// those of the last become weights. With TURNS, teams issue their products by turns, so that one's
 // products run while another makes weights. A block on every multiprocessor goes through
-// the tasks, and its fetchers are ahead by up to a task.
+// the tasks, and its copies are ahead by up to a task.
 #include "hopper.h"
 
 const int QUERIES = TEAMS * 64, Q_BYTES = QUERIES * WIDTH * 2, K_BYTES = KEYS * WIDTH * 2;
 extern "C" __constant__ const int SHARED = 1024 + 2 * Q_BYTES + 2 * SLOTS * K_BYTES + 32 + SLOTS * 32;
 
 struct Call {
-    const bf16 *q, *k, *v;
+    const Map *q, *k, *v;
     bf16 *y;
     float *lse;
-    int qStride, kStride, vStride, yStride, seq, heads, group;
+    int yStride, seq, heads, group;
     Mask mask;
     float unit;
 };
@@ -20,28 +20,16 @@ struct Call {
 using Walk = QueryWalk<QUERIES>;
 
 __device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values) {
-    Fetcher fetcher;
     _Pragma("unroll 1") for (int number = blockIdx.x; number < walk.count; number = after(number)) {
         Task task = walk.of(call, number);
         Span span = keysOf<QUERIES, KEYS>(call.mask, task.first);
-        fetcher.open(queries);
-        fetch<QUERIES, WIDTH>(queries.at(), call.q + (task.token + task.first) * call.qStride + task.head * WIDTH, call.qStride, call.seq - task.first);
-        fetcher.close(queries);
-        const bf16 *k = call.k + task.token * call.kStride + task.head / call.group * WIDTH, *v = call.v + task.token * call.vStride + task.head / call.group * WIDTH;
+        int sequence = task.token / call.seq, shared = task.head / call.group;
+        fill<QUERIES, WIDTH>(queries, call.q, task.first, task.head, sequence);
         _Pragma("unroll 1") for (int block = span.end - 1; block >= span.begin - 1; block--) {
-            if (block >= span.begin) {
-                fetcher.open(keys);
-                fetch<KEYS, WIDTH>(keys.at(), k + (i64)block * KEYS * call.kStride, call.kStride, call.seq - block * KEYS);
-                fetcher.close(keys);
-            }
-            if (block < span.end - 1) {
-                fetcher.open(values);
-                fetch<KEYS, WIDTH>(values.at(), v + (i64)(block + 1) * KEYS * call.vStride, call.vStride, call.seq - (block + 1) * KEYS);
-                fetcher.close(values);
-            }
+            if (block >= span.begin) fill<KEYS, WIDTH>(keys, call.k, block * KEYS, shared, sequence);
+            if (block < span.end - 1) fill<KEYS, WIDTH>(values, call.v, (block + 1) * KEYS, shared, sequence);
         }
     }
-    fetcher.flush();
 }
 
 // Rows are a lane's two rows.
@@ -58,26 +46,35 @@ __device__ inline void weigh(const Call &call, float (&score)[KEYS / 2], Rows &r
             cover(score, half, low, high, start, NEVER);
         }
     }
+    // Four chains of each row: a chain waits for its own steps.
+    float most[2][4], sum[2][2], base[2];
     UNROLL for (int half = 0; half < 2; half++) {
-        float most = rows.most[half], sum = 0;
-        UNROLL for (int i = 0; i < KEYS / 4; i++) most = fmaxf(most, score[i / 2 * 4 + half * 2 + i % 2]);
-        most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-        most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
-        float base = most == NEVER ? 0 : most * call.unit; // a row that has seen nothing yet
-        shrink[half] = power(fmaf(rows.most[half], call.unit, -base));
+        UNROLL for (int i = 0; i < 4; i++) most[half][i] = i ? score[i / 2 * 4 + half * 2 + i % 2] : fmaxf(rows.most[half], score[half * 2]);
+        UNROLL for (int i = 4; i < KEYS / 4; i++) most[half][i % 4] = fmaxf(most[half][i % 4], score[i / 2 * 4 + half * 2 + i % 2]);
+        most[half][0] = fmaxf(fmaxf(most[half][0], most[half][1]), fmaxf(most[half][2], most[half][3]));
+        most[half][0] = fmaxf(most[half][0], __shfl_xor_sync(~0u, most[half][0], 1));
+        most[half][0] = fmaxf(most[half][0], __shfl_xor_sync(~0u, most[half][0], 2));
+        base[half] = most[half][0] == NEVER ? 0 : most[half][0] * call.unit; // a row that has seen nothing yet
+        shrink[half] = power(fmaf(rows.most[half], call.unit, -base[half]));
         UNROLL for (int i = 0; i < KEYS / 4; i++) {
             float &at = score[i / 2 * 4 + half * 2 + i % 2];
-            at = power(fmaf(at, call.unit, -base)), sum += at;
+            at = power(fmaf(at, call.unit, -base[half]));
+            if (i < 2) sum[half][i] = at;
+            else sum[half][i % 2] += at;
         }
-        rows.most[half] = most, rows.total[half] = fmaf(rows.total[half], shrink[half], sum);
+        rows.most[half] = most[half][0], rows.total[half] = fmaf(rows.total[half], shrink[half], sum[half][0] + sum[half][1]);
     }
 }
 
 __device__ inline void attendAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values, int team) {
     int lane = threadIdx.x % 32, place = team * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4;
-    if (team == TEAMS - 1) teamArrive(1, 256);
-    auto turn = [&] { teamMeet(1 + team, 256); };
-    auto pass = [&] { teamArrive(1 + (team + 1) % TEAMS, 256); };
+    if (TURNS && team == TEAMS - 1) teamArrive(1, 256);
+    auto turn = [&] {
+        if (TURNS) teamMeet(1 + team, 256);
+    };
+    auto pass = [&] {
+        if (TURNS) teamArrive(1 + (team + 1) % TEAMS, 256);
+    };
     _Pragma("unroll 1") for (int number = blockIdx.x; number < walk.count; number = after(number)) {
         Task task = walk.of(call, number);
         Span span = keysOf<QUERIES, KEYS>(call.mask, task.first);
@@ -151,21 +148,25 @@ __device__ inline void attendAll(const Call &call, const Walk &walk, Ring<2> que
 }
 
 extern "C" __global__ void __launch_bounds__(128 + TEAMS * 128, 1)
-    attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *y, float *lse, int qStride, int kStride, int vStride, int yStride, int seq, int heads, int group, int dim, int causal, int window,
-              float scale, int pairs) {
+    attention(const __grid_constant__ Map q, const __grid_constant__ Map k, const __grid_constant__ Map v, bf16 *y, float *lse, int yStride, int seq,
+              int heads, int group, int causal, int window, float scale, int pairs) {
     extern __shared__ char room[];
     unsigned base = (place(room) + 1023) & ~1023u, gates = base + 2 * Q_BYTES + 2 * SLOTS * K_BYTES;
     Ring<2> queries(gates, base, Q_BYTES);
     Ring<SLOTS> keys(gates + 32, base + 2 * Q_BYTES, K_BYTES), values(gates + 32 + SLOTS * 16, base + 2 * Q_BYTES + SLOTS * K_BYTES, K_BYTES);
-    ready(TEAMS, queries, keys, values);
-    Call call{q, k, v, y, lse, qStride, kStride, vStride, yStride, seq, heads, group, Mask(seq, causal, window), scale * LOG2E};
+    if (threadIdx.x == 0) {
+        queries.begin(1, TEAMS * 4), keys.begin(1, TEAMS * 4), values.begin(1, TEAMS * 4);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    Call call{&q, &k, &v, y, lse, yStride, seq, heads, group, Mask(seq, causal, window), scale * LOG2E};
     Walk walk(call, pairs);
     int team = __shfl_sync(~0u, threadIdx.x / 128, 0);
     if (team == 0) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(TEAMS == 2 ? 40 : 32));
-        fetchAll(call, walk, queries, keys, values);
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(24));
+        if (threadIdx.x == 0) fetchAll(call, walk, queries, keys, values);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(TEAMS == 2 ? 232 : 160));
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(TEAMS == 2 ? 240 : 160));
         attendAll(call, walk, queries, keys, values, team - 1);
     }
 }

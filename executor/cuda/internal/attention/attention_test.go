@@ -48,9 +48,14 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for _, dim := range []int64{64, 80, 96, 128, 256} {
-		for _, name := range names {
-			if kernel, _ := table.Choose(name, "bf16", dim, far, true, false, true); kernel.Target != "sm_90a" || (kernel.Form == "plain") != (dim == 64 || dim == 128) {
-				t.Errorf("%s of %d on Hopper is %s", name, dim, kernel.File)
+		own := dim == 64 || dim == 128
+		if kernel, _ := table.Choose("attention", "bf16", dim, far, true, false, true); kernel.Target != "sm_90a" || kernel.Plain() != own {
+			t.Errorf("attention of %d on Hopper is %s", dim, kernel.File)
+		}
+		for _, other := range [][3]bool{{true, false, true}, {false, false, true}, {true, true, true}, {true, false, false}} {
+			want := own && other == [3]bool{true, false, true}
+			if kernel, err := table.Choose("attention_backward", "bf16", dim, far, other[0], other[1], other[2]); (err == nil) != want {
+				t.Errorf("backward of %d, aligned, capped, on Hopper %v: %+v, %v", dim, other, kernel, err)
 			}
 		}
 	}
@@ -64,7 +69,7 @@ func TestPTX(t *testing.T) {
 	table := loaded(t)
 	most := map[string]uint32{"sm_80": 99 << 10, "sm_90a": 227 << 10}
 	isa := map[string]string{"sm_80": "7.8", "sm_90a": "8.0"}
-	kinds := map[byte]string{'*': ".u64", 'i': ".u32", 'f': ".f32"}
+	kinds := map[byte]string{'*': ".u64", 'i': ".u32", 'f': ".f32", 'm': ".align 64 .b8"}
 	for i := range table.Kernels {
 		kernel := &table.Kernels[i]
 		data, err := kernel.PTX()
@@ -84,7 +89,7 @@ func TestPTX(t *testing.T) {
 			t.Fatalf("%s has no entry %s", kernel.File, kernel.Name)
 		}
 		var got []string
-		for _, parameter := range regexp.MustCompile(`\.param (\.[a-z]\d+)`).FindAllStringSubmatch(entry[1], -1) {
+		for _, parameter := range regexp.MustCompile(`\.param (\.align 64 \.b8|\.[a-z]\d+)`).FindAllStringSubmatch(entry[1], -1) {
 			got = append(got, parameter[1])
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -96,7 +101,8 @@ func TestPTX(t *testing.T) {
 		if kernel.Shared > most[kernel.Target] {
 			t.Errorf("%s asks for %d bytes of shared memory, a block gets %d", kernel.File, kernel.Shared, most[kernel.Target])
 		}
-		if regexp.MustCompile(`\b(atom|red)\.`).MatchString(text) {
+		waits := kernel.Name == "attention_backward" && strings.Contains(text, "ld.acquire.gpu") && !strings.Contains(text, "atom.") // for its turn
+		if !waits && regexp.MustCompile(`\b(atom|red|cp\.reduce\.async\.bulk)\.`).MatchString(text) {
 			t.Errorf("%s adds atomically: in no order", kernel.File)
 		}
 	}
@@ -153,7 +159,7 @@ func TestStated(t *testing.T) {
 
 // TestSplits: heads that share keys are split if there are few blocks and all sums fit.
 func TestSplits(t *testing.T) {
-	kernel := &Kernel{Name: "attention_dkv", Rows: 128}
+	kernel := &Kernel{Name: "attention_backward", Rows: 128}
 	const workspace = 32 << 20
 	for _, trial := range []struct{ sequences, seq, heads, shared, dim, workspace, want int64 }{
 		{4, 2048, 16, 2, 128, workspace, 2},     // 128 blocks, and two sums fill the workspace

@@ -104,11 +104,11 @@ def made(row):
 def main(folder, rows):
     lines = ["# Made by build.py. Below, by kernel, its arguments in their order; then the kernels, as",
              "# kernel type target width form rows threads shared registers file"]
-    for name in dict.fromkeys(row.kernel for row in rows):
+    for name in dict.fromkeys(row.kernel for row in rows if not isinstance(row, tiles.Plain)):
         arguments = [f"{argument}:{kind(argument, 'value')}" for argument in getattr(attention, name).arg_names if not argument.isupper()]
         lines.append("\t".join(["arguments", name, *arguments, "scratch:*", "profile:*"]))
-        if any(row.kernel == name and isinstance(row, tiles.Plain) for row in rows):
-            lines.append("\t".join(["arguments", name + ".plain", *(argument for argument in arguments if argument != "cap:fp32"), "pairs:i32"]))
+    for name, row in {row.kernel: row for row in rows if isinstance(row, tiles.Plain)}.items():
+        lines.append("\t".join(["arguments", name + ".plain", *row.arguments]))
     spilled = []
     for row, ptx, shared, registers, stack in concurrent.futures.ProcessPoolExecutor().map(made, rows):
         if stack > tiles.SPILLED.get(row.file, 0):

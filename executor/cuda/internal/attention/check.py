@@ -111,17 +111,16 @@ def deltas(case, y, dy):
 
 
 def ours(case, library, dtype, q, k, v, dy):
-    """All three kernels into poisoned tensors: y, dq, dk, dv, lse, and whether
+    """Forward and backward into poisoned tensors: y, dq, dk, dv, lse, and whether
     they kept to their places."""
     width, shared = case.heads * case.dim, case.kv * case.dim
     run = driver.Attention(library, case.sequences, case.seq, case.heads, case.kv, case.dim, case.causal, case.window, case.cap)
     outputs, (y,) = inside(case, dtype, width)
     lse, delta = (torch.full((case.sequences * case.seq + BEHIND, case.heads), float("nan"), device="cuda") for _ in range(2))
-    used = [run.run("attention", q=q, k=k, v=v, y=y, lse=lse)]
+    used = run.run("attention", q=q, k=k, v=v, y=y, lse=lse)
     delta[: case.sequences * case.seq] = deltas(case, y, dy)
     gradients, (dq, dk, dv) = inside(case, dtype, width, shared, shared)
-    used.append(run.run("attention_dkv", splits=case.splits, q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv))
-    used.append(run.run("attention_dq", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq))
+    used += run.run("attention_backward", splits=case.splits, q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq, dk=dk, dv=dv)
     rows = case.sequences * case.seq
     bad = outside(outputs, [y]) or outside(gradients, [dq, dk, dv])
     bad = bad or any(line[:rows].isnan().any().item() or not line[rows:].isnan().all().item() for line in (lse, delta))

@@ -52,11 +52,11 @@ func (kernel *Kernel) before(other *Kernel) bool {
 	return kernel.Form == "short" || kernel.Form != "aligned" && other.Form == "aligned"
 }
 
-// Grid returns how many blocks there are to work on, for attention_dkv in each split. A micro-batch
+// Grid returns how many blocks there are to work on, for kernels with splits in each of them. A micro-batch
 // has sequences × seq rows; shared is the number of key heads.
 func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 	switch kernel.Name {
-	case "attention_dkv":
+	case "attention_dkv", "attention_backward":
 		return (seq + kernel.Rows - 1) / kernel.Rows * shared * sequences
 	case "attention_dkv_join":
 		return (sequences*seq + kernel.Rows - 1) / kernel.Rows * ((shared*dim + kernel.Width - 1) / kernel.Width)
@@ -69,7 +69,7 @@ func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 // would wait for them.
 const enough = 256
 
-// Splits returns into how many parts attention_dkv splits a group of heads. They are the fewest
+// Splits returns into how many parts the gradients of keys split a group of heads. They are the fewest
 // that make enough blocks, as far as their sums fit into workspace bytes. It depends on the shape
 // and the workspace alone.
 func (kernel *Kernel) Splits(sequences, seq, heads, shared, dim, workspace int64) int64 {

@@ -10,6 +10,7 @@ import torch
 cuda = ctypes.CDLL("libcuda.so.1")
 NUMBERS = {"scale": ctypes.c_float, "cap": ctypes.c_float}
 PLAIN, FAR = ("plain", "short"), 2048  # forms of kernels in CUDA C++, and the reach from which on forward takes no short one
+TILE = 8192  # values of a block of queries, as recipe.tileValues
 SHARED, LOCAL = 8, 3  # CUfunction_attribute: most dynamic shared memory, bytes of local memory a thread
 
 Kernel = collections.namedtuple("Kernel", "name dtype target width form rows threads shared registers file")
@@ -53,7 +54,7 @@ class Library:
             rank = (kernel.width, kernel.form == "any", kernel.target != self.target, kernel.form == "aligned")
             if best is None or rank < best[0]:
                 best = rank, kernel
-        return best[1]
+        return best and best[1]
 
     def function(self, kernel):
         if kernel.file not in self.loaded:
@@ -74,6 +75,9 @@ class Library:
         arguments = []
         for name, kind in self.arguments[kernel.name + ".plain" if kernel.form in PLAIN else kernel.name]:
             value = values.get(name, 0)
+            if kind == "map":
+                arguments.append(tiles(value, kernel, name, values))
+                continue
             if isinstance(value, torch.Tensor):
                 value = value.data_ptr()
             arguments.append(NUMBERS.get(name, ctypes.c_void_p if kind.startswith("*") else ctypes.c_int32)(value))
@@ -81,7 +85,21 @@ class Library:
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         if kernel.form in PLAIN:
             grid = min(grid, torch.cuda.get_device_properties(0).multi_processor_count)
-        check(cuda.cuLaunchKernel(self.function(kernel), grid, 1, 1, kernel.threads, 1, 1, kernel.shared, stream, pointers, None))
+        launched = self.function(kernel), grid, 1, 1, kernel.threads, 1, 1, kernel.shared, stream, pointers
+        check(cuda.cuLaunchCooperativeKernel(*launched) if kernel.name == "attention_backward" else cuda.cuLaunchKernel(*launched, None))
+
+
+def tiles(matrix, kernel, role, values):
+    """What the copy engine reads of a matrix, as driver.Tiles of the executor."""
+    room = ctypes.create_string_buffer(256)
+    map = (ctypes.c_char * 128).from_buffer(room, -ctypes.addressof(room) % 64)
+    box = 128 if role in ("k", "v") else kernel.rows if kernel.name == "attention" else TILE // kernel.width
+    seq, row = values["seq"], 2 * matrix.stride(0)
+    sizes = (ctypes.c_uint64 * 4)(kernel.width, seq, matrix.shape[1] // kernel.width, matrix.shape[0] // seq)
+    strides = (ctypes.c_uint64 * 3)(row, 2 * kernel.width, row * seq)
+    # bf16, no interleaving, swizzle of 128 bytes, L2 promotion to 128 bytes, zeros outside
+    check(cuda.cuTensorMapEncodeTiled(map, 9, 4, ctypes.c_void_p(matrix.data_ptr()), sizes, strides, (ctypes.c_uint32 * 4)(64, box, 1, 1), (ctypes.c_uint32 * 4)(1, 1, 1, 1), 0, 3, 2, 0))
+    return map
 
 
 def blocks(count, size):
@@ -92,7 +110,7 @@ class Attention:
     """One shape's launches. q, k, v, …: matrices of a row a token, or columns of them."""
 
     def __init__(self, library, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, scale=None):
-        self.parts = None
+        self.parts = self.sums = None
         self.library, self.sequences, self.seq, self.heads, self.kv, self.dim = library, sequences, seq, heads, kv, dim
         self.values = {"seq": seq, "heads": heads, "group": heads // kv, "dim": dim, "causal": int(causal), "window": window,
                        "scale": dim**-0.5 if scale is None else scale, "cap": cap, "pairs": heads * sequences}
@@ -106,7 +124,7 @@ class Attention:
         return best
 
     def run(self, name, splits=None, **tensors):
-        """attention_dkv in so many splits, or as many as the executor makes."""
+        """attention, or attention_backward in so many splits, or as many as the executor makes. It returns the kernels."""
         values, aligned, dtype = dict(self.values), self.dim % 8 == 0, "bf16"
         for role, tensor in tensors.items():
             values[role] = tensor
@@ -114,9 +132,14 @@ class Attention:
                 values[role + "_stride"] = tensor.stride(0)
                 aligned = aligned and tensor.data_ptr() % 16 == 0 and tensor.stride(0) % 8 == 0
                 dtype = "fp32" if tensor.dtype == torch.float32 else "bf16"
-        kernel = self.library.chosen(name, dtype, self.dim, aligned, self.values["cap"] > 0, min(self.seq, self.values["window"] or self.seq))
-        grid = blocks(self.seq, kernel.rows) * self.sequences * (self.kv if name == "attention_dkv" else self.heads)
-        if name == "attention_dkv":
+        choose = lambda name: self.library.chosen(name, dtype, self.dim, aligned, self.values["cap"] > 0, min(self.seq, self.values["window"] or self.seq))
+        kernels = [kernel for kernel in [choose(name)] if kernel] or [choose("attention_dkv"), choose("attention_dq")]
+        for kernel in kernels:
+            keys = kernel.name in ("attention_dkv", "attention_backward")
+            grid = blocks(self.seq, kernel.rows) * self.sequences * (self.kv if keys else self.heads)
+            if not keys:
+                self.library.launch(kernel, grid, values)
+                continue
             splits = splits or self.splits(kernel)
             rows, columns = self.sequences * self.seq, self.kv * self.dim
             values.update(splits=splits, rows=rows, columns=columns)
@@ -124,10 +147,14 @@ class Attention:
                 if self.parts is None or self.parts.numel() < splits * 2 * rows * columns:
                     self.parts = torch.full((splits * 2 * rows * columns,), float("nan"), device="cuda")
                 values["parts"] = self.parts
+            if kernel.name == "attention_backward":
+                tiles = self.sequences * self.heads * blocks(self.seq, TILE // self.dim)
+                if self.sums is None:
+                    self.sums = torch.full((tiles * (TILE + 1),), float("nan"), device="cuda")
+                self.sums[tiles * TILE :].zero_()
+                values["sums"] = self.sums
             self.library.launch(kernel, grid * splits, values)
             if splits > 1:
-                join = self.library.chosen("attention_dkv_join", dtype, self.dim, aligned)
+                join = choose("attention_dkv_join")
                 self.library.launch(join, blocks(rows, join.rows) * blocks(columns, join.width), values)
-            return kernel
-        self.library.launch(kernel, grid, values)
-        return kernel
+        return kernels

@@ -72,70 +72,20 @@ template <int COUNT> struct Ring {
 __device__ inline void teamMeet(int name, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 __device__ inline void teamArrive(int name, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 
-// ready begins the rings of a block before its threads divide: a team fetches, others read.
-template <class... R> __device__ inline void ready(int teams, const R &...rings) {
-    if (threadIdx.x == 0) {
-        (rings.begin(128, teams * 4), ...);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-    __syncthreads();
-}
-
-// Fetcher is a thread of the team of 128 that copies tiles into rings. It announces a full slot when
-// the copies of the next one are under way, or when it has to wait.
-struct Fetcher {
-    unsigned waiting; // the gate of the slot that was filled last, 0 for none
-    __device__ Fetcher() : waiting(0) {}
-    __device__ void announce() {
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        if (waiting) Gate{waiting}.arrive();
-    }
-    __device__ void flush() {
-        asm volatile("cp.async.wait_all;" ::: "memory");
-        if (waiting) announce();
-        waiting = 0;
-    }
-    template <class R> __device__ void open(const R &ring) {
-        if (ring.gone().past(ring.round ^ 1)) return;
-        flush();
-        ring.gone().await(ring.round ^ 1);
-    }
-    template <class R> __device__ void close(R &ring) {
-        asm volatile("cp.async.commit_group;" ::: "memory");
-        if (waiting) {
-            asm volatile("cp.async.wait_group 1;" ::: "memory");
-            announce();
-        }
-        waiting = ring.come().at;
-        ring.next();
-    }
+// Map describes a tensor of values × rows × heads × sequences to the copy engine, which writes
+// tiles with wgmma's 128-byte swizzle. Rows behind a sequence become 0.
+struct alignas(64) Map {
+    char data[128];
 };
 
-__device__ inline void copy16(unsigned to, const void *from, bool there) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
-}
-__device__ inline void copy4(unsigned to, const void *from, bool there) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
-}
-
-// fetch copies ROWS rows of WIDE values to a pile of tiles. Rows from valid on become 0. A fetcher has
-// no registers for the addresses of more copies at a time.
-template <int ROWS, int WIDE> __device__ inline void fetch(unsigned to, const bf16 *from, int stride, int valid) {
-    const int ACROSS = WIDE / 8, DOWN = 128 / ACROSS;
-    int thread = threadIdx.x % 128, chunk = thread % ACROSS, row = thread / ACROSS;
-    to += chunk / 8 * (ROWS * 128) + row * 128 + ((chunk ^ row) & 7) * 16;
-    const bf16 *at = from + (i64)row * stride + chunk * 8;
-    _Pragma("unroll 4") for (int i = 0; i < ROWS / DOWN; i++) {
-        bool there = row + i * DOWN < valid;
-        copy16(to + i * DOWN * 128, at, there);
-        at += (i64)DOWN * stride;
-    }
-}
-
-// fetchLine copies a value of each of ROWS rows, a stride apart.
-template <int ROWS> __device__ inline void fetchLine(unsigned to, const float *from, int stride, int valid, int first) {
-    int row = (int)(threadIdx.x % 128) - first;
-    if (row >= 0 && row < ROWS) copy4(to + row * 4, from + (i64)row * stride, row < valid);
+// fill copies ROWS rows of a head to a ring's next slot, when readers have left it. One thread does it.
+template <int ROWS, int WIDE, class R> __device__ inline void fill(R &ring, const Map *map, int row, int head, int sequence) {
+    ring.gone().await(ring.round ^ 1);
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring.come().at), "r"(ROWS * WIDE * 2) : "memory");
+    UNROLL for (int tile = 0; tile < WIDE / 64; tile++)
+        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(ring.at() + tile * ROWS * 128), "l"(map), "r"(tile * 64), "r"(row), "r"(head),
+                     "r"(sequence), "r"(ring.come().at) : "memory");
+    ring.next();
 }
 
 // The low word of a descriptor, which makes tiles a factor of a product. A product has steps of 16
@@ -287,21 +237,4 @@ template <int N> __device__ inline void cover(float (&block)[N], int half, int l
         int column = i / 2 * 8 + i % 2;
         if (column < low || column >= high) block[i / 2 * 4 + half * 2 + i % 2] = value;
     }
-}
-
-// held loads 64 rows of a pile of tiles as the first factor of products. Each step has four registers.
-// rows: of a tile of the pile.
-template <int WIDE> __device__ inline void held(unsigned (&part)[WIDE / 4], unsigned at, int rows) {
-    int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16, chunk = lane / 16;
-    UNROLL for (int step = 0; step < WIDE / 16; step++) {
-        unsigned from = at + step / 4 * rows * 128 + row * 128 + (((step % 4 * 2 + chunk) ^ row) & 7) * 16;
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-            : "=r"(part[step * 4]), "=r"(part[step * 4 + 1]), "=r"(part[step * 4 + 2]), "=r"(part[step * 4 + 3]) : "r"(from) : "memory");
-    }
-}
-
-// across sets sum to a·bᵀ, where a is in registers.
-template <int WIDE, int N> __device__ inline void across(float (&sum)[N], const unsigned (&a)[WIDE / 4], unsigned b, int bRows) {
-    unsigned other = upright(b);
-    UNROLL for (int step = 0; step < WIDE / 16; step++) multiply<0>(sum, a + step * 4, described(other + step / 4 * bRows * 8 + step % 4 * 2), step > 0);
 }

@@ -1,7 +1,7 @@
 """Times the kernels beside cuDNN's and flash's attention of torch, on a GPU: python speed.py
 
 A line says the milliseconds, and TFLOP/s, of forward and backward: devmap's backward is
-attention_delta, attention_dkv and attention_dq. Work is counted for the pairs that see each
+attention_delta and attention_backward. Work is counted for the pairs that see each
 other: 2 products forward, 5 backward. torch gives a window to flash alone; cuDNN's comes by
 its graph API where the package nvidia-cudnn-frontend is installed. A last line of each shape
 has the times of cuDNN, or of flash without it, over devmap's. Every time is the median of
@@ -56,7 +56,7 @@ def median(function, times=9):
 
 
 def ours(shape, q, k, v, dy):
-    """Forward's time, and those of backward's three kernels."""
+    """Forward's time, and those of backward's two calls."""
     rows = q.shape[0]
     y, gradient = torch.empty_like(dy), torch.empty(rows, q.shape[1] + 2 * k.shape[1], dtype=q.dtype, device="cuda")
     dq, dk, dv = gradient.split([q.shape[1], k.shape[1], k.shape[1]], 1)
@@ -65,8 +65,7 @@ def ours(shape, q, k, v, dy):
     forward = median(lambda: run.run("attention", q=q, k=k, v=v, y=y, lse=lse))
     sums = launch.Call("attention_delta", {"heads": shape.heads, "dim": shape.dim}, {"y": y, "dy": dy, "delta": delta})
     backward = [median(sums.run),
-                median(lambda: run.run("attention_dkv", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv)),
-                median(lambda: run.run("attention_dq", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq))]
+                median(lambda: run.run("attention_backward", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq, dk=dk, dv=dv))]
     return forward, backward
 
 
@@ -147,7 +146,7 @@ def timed(shape):
     q, k, v = torch.randn(rows, wide + 2 * narrow, dtype=shape.dtype, device="cuda").split([wide, narrow, narrow], 1)
     dy = torch.randn(rows, wide, dtype=shape.dtype, device="cuda")
     forward, parts = ours(shape, q, k, v, dy)
-    said("devmap", forward, sum(parts), "delta {:.3f} dkv {:.3f} dq {:.3f}".format(*parts))
+    said("devmap", forward, sum(parts), "delta {:.3f} gradients {:.3f}".format(*parts))
     split = [part.reshape(shape.sequences, shape.seq, -1, shape.dim).transpose(1, 2) for part in (q, k, v, dy)]
     if shape.dtype == torch.float32:  # its peer has no grouped heads
         split[1:3] = [part.repeat_interleave(shape.heads // shape.kv, 1) for part in split[1:3]]

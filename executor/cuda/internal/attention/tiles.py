@@ -42,6 +42,15 @@ class Plain(namedtuple("Plain", "kernel width form teams settings")):
         return f"{self.kernel}.bf16.{self.width}.{self.form}.sm_90a.ptx"
 
     @property
+    def arguments(self):
+        """Those of its launch. Matrices that the copy engine reads are maps."""
+        sizes = "causal:i32 window:i32 scale:fp32 pairs:i32"
+        if self.kernel == "attention":
+            return f"q:map k:map v:map y:*value lse:*fp32 y_stride:i32 seq:i32 heads:i32 group:i32 {sizes}".split()
+        return ("q:map k:map v:map dy:map lse:*fp32 delta:*fp32 dq:*value dk:*value dv:*value parts:*fp32 sums:*fp32 dq_stride:i32 dk_stride:i32 dv_stride:i32 "
+                f"seq:i32 heads:i32 group:i32 splits:i32 {sizes}").split()
+
+    @property
     def macros(self):
         return {"WIDTH": self.width, "TEAMS": self.teams} | self.settings
 
@@ -54,19 +63,17 @@ def rows(dtype, target, width, form, forward, dkv, dq):
 
 # What is left spilled, in bytes a thread: of no other kernel any. Of dkv's it is
 # mostly what stays the same through the loop; without, products wait for each other.
-SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_dkv.bf16.128.plain.sm_90a.ptx": 24}
+SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_backward.bf16.128.plain.sm_90a.ptx": 32, "attention_backward.bf16.64.plain.sm_90a.ptx": 8}
 
 # The fastest of those tried on an H100 that spill no register. The shared memory
 # of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
 # that models have, in "any", and fp32 are for being right: plain small blocks.
 ROWS = [
-    Plain("attention", 64, "short", 2, {"KEYS": 128, "SLOTS": 2}),
-    Plain("attention", 64, "plain", 3, {"KEYS": 128, "SLOTS": 2}),
-    Plain("attention", 128, "plain", 2, {"KEYS": 128, "SLOTS": 2}),
-    Plain("attention_dkv", 64, "plain", 2, {"SLOTS": 4, "OWN": 2, "PRODUCER": 40}),
-    Plain("attention_dkv", 128, "plain", 2, {"SLOTS": 3, "OWN": 2, "PRODUCER": 24}),
-    Plain("attention_dq", 64, "plain", 2, {"KEYS": 64, "SLOTS": 6, "PRODUCER": 40}),
-    Plain("attention_dq", 128, "plain", 2, {"KEYS": 64, "SLOTS": 4, "PRODUCER": 40}),
+    Plain("attention", 64, "short", 2, {"KEYS": 128, "SLOTS": 4, "TURNS": 0}),
+    Plain("attention", 64, "plain", 3, {"KEYS": 128, "SLOTS": 2, "TURNS": 1}),
+    Plain("attention", 128, "plain", 2, {"KEYS": 128, "SLOTS": 2, "TURNS": 1}),
+    Plain("attention_backward", 64, "plain", 2, {"SLOTS": 2, "OWN": 2}),
+    Plain("attention_backward", 128, "plain", 2, {"SLOTS": 2, "OWN": 1}),
     *rows("bf16", "sm_90a", 128, "aligned", (64, 64, 4, 2), (64, 128, 8, 3), (64, 64, 4, 2)),
     *rows("bf16", "sm_90a", 256, "exact", (128, 32, 8, 3), (64, 32, 8, 3), (128, 32, 8, 3)),
     *rows("bf16", "sm_80", 64, "exact", (128, 32, 4, 3), (16, 64, 4, 2), (64, 32, 4, 2)),

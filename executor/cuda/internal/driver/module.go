@@ -14,6 +14,16 @@ static CUresult launch(CUfunction function, const unsigned int *grid, const unsi
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
 	return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, NULL, extra);
 }
+
+// A kernel with a map among its arguments has them at places that depend on the GPU: multiples of 64
+// in its constant memory, which begins at none. So the driver gets each argument.
+static CUresult launchEach(CUfunction function, const unsigned int *grid, const unsigned int *block, unsigned int shared,
+                           CUstream stream, char *arguments, const unsigned int *starts, int count, int together) {
+	void *each[count];
+	for (int i = 0; i < count; i++) each[i] = arguments + starts[i];
+	if (together) return cuLaunchCooperativeKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, each);
+	return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, each, NULL);
+}
 */
 import "C"
 
@@ -66,10 +76,12 @@ func (function *Function) Share(bytes int) error {
 }
 
 // Shape is how many blocks of how many threads a launch has. Shared is the dynamic shared memory of
-// each block in bytes.
+// each block in bytes. With Together, a launch that begins with tiles has all its blocks at the same time:
+// they may wait for each other, and it is an error if they do not fit.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      int
+	Together    bool
 }
 
 // Launch queues a kernel on the stream.
@@ -78,6 +90,14 @@ func (stream *Stream) Launch(function *Function, shape Shape, arguments *Argumen
 	if len(data) == 0 {
 		data = make([]byte, 1)
 	}
+	if len(arguments.starts) > 0 {
+		var together C.int
+		if shape.Together {
+			together = 1
+		}
+		return result("cuLaunchKernel", C.launchEach(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared),
+			C.CUstream(stream.Handle()), (*C.char)(unsafe.Pointer(&data[0])), (*C.uint)(&arguments.starts[0]), C.int(len(arguments.starts)), together))
+	}
 	code := C.launch(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared),
 		C.CUstream(stream.Handle()), unsafe.Pointer(&data[0]), C.size_t(len(arguments.data)))
 	return result("cuLaunchKernel", code)
@@ -85,14 +105,17 @@ func (stream *Stream) Launch(function *Function, shape Shape, arguments *Argumen
 
 // Arguments are the arguments of a launch, in the kernel's order. Any number of launches may use
 // them.
-type Arguments struct{ data []byte }
+type Arguments struct {
+	data   []byte
+	starts []uint32 // of each argument, if the first is a description of tiles
+}
 
 // Bytes returns their size so far.
 func (arguments *Arguments) Bytes() int { return len(arguments.data) }
 
 // Reset removes the arguments, and keeps their memory.
 func (arguments *Arguments) Reset() *Arguments {
-	arguments.data = arguments.data[:0]
+	arguments.data, arguments.starts = arguments.data[:0], arguments.starts[:0]
 	return arguments
 }
 
@@ -137,9 +160,12 @@ func (arguments *Arguments) Float64(value float64) *Arguments {
 	return arguments.Uint64(math.Float64bits(value))
 }
 
-// align pads to a multiple of size, as the kernel's own layout does.
+// align pads to a multiple of size, as the kernel's own layout does, for an argument that begins there.
 func (arguments *Arguments) align(size int) {
 	for len(arguments.data)%size != 0 {
 		arguments.data = append(arguments.data, 0)
+	}
+	if size == 64 || len(arguments.starts) > 0 {
+		arguments.starts = append(arguments.starts, uint32(len(arguments.data)))
 	}
 }

@@ -16,8 +16,7 @@ import (
 // attentions is the table of attention's kernels, read once in a process.
 var attentions = sync.OnceValues(attention.Load)
 
-// attend prepares attention's three kernels on tensor cores: attention, attention_dkv and
-// attention_dq, whichever the call is for.
+// attend prepares attention on tensor cores, forward or backward.
 func attend(call *Call) (Launch, error) {
 	table, err := attentions()
 	if err != nil {
@@ -38,9 +37,19 @@ func attend(call *Call) (Launch, error) {
 		if err := made.function.Share(made.shape.Shared); err != nil {
 			return nil, err
 		}
+		for place, tiles := range made.tiles {
+			if err := made.arguments.Tiles(place, tiles); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return func(step *Step) error {
 		for _, made := range all {
+			if made.cleared > 0 {
+				if err := streamOf(step).Fill(made.clears, 0, made.cleared); err != nil {
+					return err
+				}
+			}
 			if err := streamOf(step).Launch(made.function, made.shape, &made.arguments); err != nil {
 				return err
 			}
@@ -55,11 +64,15 @@ type attending struct {
 	function  *driver.Function
 	shape     driver.Shape
 	arguments driver.Arguments
+	tiles     map[int]*driver.Tiles // by their places in the arguments
+	clears    driver.Address        // so many bytes become 0 first
+	cleared   int64
 }
 
-// attendance chooses the kernels of a call, and packs their arguments. It is one kernel, or two for
-// attention_dkv over several splits: the second adds up the splits' sums. These are in the
-// workspace, which nothing else uses between the two.
+// attendance chooses the kernels of a call, and packs their arguments. Forward is one kernel. Backward
+// is attention_backward, or else attention_dkv and attention_dq. Over several splits, another one
+// adds up the splits' sums of keys and values. These are in the workspace, which nothing else uses
+// between the two.
 func attendance(table *attention.Table, call *Call, hopper bool, processors int64) (all []*attending, err error) {
 	heads, shared, seq := call.size("heads", 0), call.size("kv", 1), call.size("seq", 0)
 	sequences, dim := call.size("sequences", 0), call.size("dim", 0)
@@ -75,13 +88,26 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 		reach = min(reach, window)
 	}
 	values := map[string]int64{"group": heads / shared, "pairs": heads * sequences, "splits": 1, "rows": sequences * seq, "columns": shared * dim}
-	for _, name := range []string{call.Kernel.Name, call.Kernel.Name + "_join"} {
-		kernel, err := table.Choose(name, dtype, dim, reach, aligned, call.number("cap", 0) > 0, hopper)
+	choose := func(name string) (*attention.Kernel, error) {
+		return table.Choose(name, dtype, dim, reach, aligned, call.number("cap", 0) > 0, hopper)
+	}
+	names := []string{call.Kernel.Name}
+	if call.Kernel.Name == "attention_backward" {
+		names = []string{"attention_dkv", "attention_dkv_join", "attention_dq"}
+		if _, err := choose(call.Kernel.Name); err == nil && call.matrix("sums") != nil {
+			names = []string{call.Kernel.Name, "attention_dkv_join"}
+		}
+	}
+	for i, name := range names {
+		if name == "attention_dkv_join" && values["splits"] == 1 {
+			continue
+		}
+		kernel, err := choose(name)
 		if err != nil {
 			return nil, err
 		}
 		blocks := kernel.Grid(sequences, seq, heads, shared, dim)
-		if name == "attention_dkv" {
+		if i == 0 && len(names) > 1 {
 			values["splits"] = kernel.Splits(sequences, seq, heads, shared, dim, call.Workspace.Bytes)
 			blocks *= values["splits"]
 		}
@@ -91,13 +117,18 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 		if blocks > math.MaxInt32 {
 			return nil, fmt.Errorf("%d blocks are more than a launch has", blocks)
 		}
-		made := &attending{kernel: kernel, shape: driver.Shape{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{kernel.Threads, 1, 1}, Shared: int(kernel.Shared)}}
+		made := &attending{kernel: kernel, tiles: make(map[int]*driver.Tiles), shape: driver.Shape{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{kernel.Threads, 1, 1}, Shared: int(kernel.Shared)}}
 		if err := made.pack(table.Arguments(kernel), call, values); err != nil {
 			return nil, err
 		}
-		if all = append(all, made); values["splits"] == 1 {
-			break
+		if name == "attention_backward" {
+			made.shape.Together = true // a block waits for shares of others
+			// A row of sums is a block of queries, and behind all rows each has the number of its shares.
+			sums := call.matrix("sums")
+			made.cleared = 4 * sums.Rows
+			made.clears = sums.Address + driver.Address(4*sums.Rows*(sums.Columns-1))
 		}
+		all = append(all, made)
 	}
 	return all, nil
 }
@@ -110,8 +141,8 @@ func lies(call *Call, heads int64) (dtype string, aligned bool, err error) {
 	aligned = true
 	for i := range call.Kernel.Operands {
 		role, matrix := call.Kernel.Operands[i].Role, &call.Operands[i]
-		if role == "lse" || role == "delta" {
-			if matrix.DType != modelgraph.F32 || matrix.Stride != heads {
+		if columns := map[string]int64{"lse": heads, "delta": heads, "sums": matrix.Columns}[role]; columns > 0 {
+			if matrix.DType != modelgraph.F32 || matrix.Stride != columns {
 				return "", false, fmt.Errorf("%s is %v, rows %d apart", role, matrix, matrix.Stride)
 			}
 			continue
@@ -134,6 +165,9 @@ func (made *attending) pack(wanted []attention.Argument, call *Call, values map[
 		role, stride := strings.CutSuffix(argument.Name, "_stride")
 		matrix := call.matrix(role)
 		switch {
+		case argument.Kind == 'm' && matrix != nil:
+			dim := call.size("dim", 0)
+			made.tiles[made.arguments.ReserveTiles()] = &driver.Tiles{At: matrix.Address, Width: dim, Heads: matrix.Columns / dim, Rows: call.size("seq", 0), Sequences: call.size("sequences", 0), Stride: matrix.Stride, Box: made.kernel.Box(role)}
 		case argument.Kind == 'f':
 			made.arguments.Float32(float32(call.number(argument.Name, 0)))
 		case argument.Kind == 'i':

@@ -38,9 +38,14 @@ func TestAttentionArguments(t *testing.T) {
 		arguments.Int32(100).Int32(8).Int32(4).Int32(64).Int32(1).Int32(30).Float32(0.125).Float32(50).Address(0).Address(0)
 	}
 	plain, train, infer, dkv, dq := new(driver.Arguments), new(driver.Arguments), new(driver.Arguments), new(driver.Arguments), new(driver.Arguments)
+	maps := func(arguments *driver.Arguments, count int) *driver.Arguments {
+		for range count {
+			arguments.ReserveTiles()
+		}
+		return arguments
+	}
 	dims(train.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Int32(768).Int32(768).Int32(768).Int32(512))
-	plain.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0).Int32(768).Int32(768).Int32(768).Int32(512)
-	plain.Int32(100).Int32(8).Int32(4).Int32(64).Int32(1).Int32(0).Float32(0.5).Int32(16)
+	maps(plain, 3).Address(0x9000).Address(0).Int32(512).Int32(100).Int32(8).Int32(4).Int32(1).Int32(0).Float32(0.5).Int32(16)
 	infer.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0).Int32(768).Int32(768).Int32(768).Int32(512)
 	infer.Int32(100).Int32(8).Int32(4).Int32(64).Int32(0).Int32(0).Float32(0.5).Float32(0).Address(0).Address(0)
 	gradients := func(arguments *driver.Arguments, splits int32) {
@@ -49,8 +54,9 @@ func TestAttentionArguments(t *testing.T) {
 	}
 	gradients(dkv.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Address(0), 1)
 	dims(dq.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc000).Int32(768).Int32(768).Int32(768).Int32(512).Int32(904))
-	back := func(name string) *testCall {
-		return fused(name, gpt).lay("dy", 0x9000, 200, 512, 512, bf16).lay("lse", 0xa000, 200, 8, 8, f32).lay("delta", 0xb000, 200, 8, 8, f32)
+	back := func(dims string, dk int64) *testCall {
+		call := fused("attention_backward", dims).lay("dy", 0x9000, 200, 512, 512, bf16).lay("lse", 0xa000, 200, 8, 8, f32).lay("delta", 0xb000, 200, 8, 8, f32)
+		return call.lay(">dq", 0xc000, 200, 512, 904, bf16).lay(">dk", 0xc400, 200, 128, dk, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16)
 	}
 	type launched struct {
 		file      string
@@ -61,8 +67,14 @@ func TestAttentionArguments(t *testing.T) {
 	split, join := new(driver.Arguments), new(driver.Arguments)
 	gradients(split.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Address(0x100000), 4)
 	join.Address(0x100000).Address(0xc400).Address(0xc500).Int32(900).Int32(901).Int32(200).Int32(128).Int32(4).Address(0).Address(0)
-	roomy := back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16)
+	roomy := back(gpt, 900)
 	roomy.call.Workspace = blas.Workspace{Address: 0x100000, Bytes: 4 * 2 * 4 * 200 * 128}
+	// A kernel that meets each pair once has a place for its sums; 16 blocks of queries count their shares.
+	once := new(driver.Arguments)
+	maps(once, 4).Address(0xa000).Address(0xb000).Address(0xc000).Address(0xc400).Address(0xc500).Address(0).Address(0x200000).Int32(904).Int32(904).Int32(904)
+	once.Int32(100).Int32(8).Int32(4).Int32(1).Int32(1).Int32(0).Float32(0.5).Int32(16)
+	summed := back("sequences=2 heads=8 kv=2 dim=64 seq=100 causal=1 scale=0.5", 904).lay(">sums", 0x200000, 16, 8193, 8193, f32)
+	summed.call.Operands[8].Stride = 904
 	many := fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 causal=1 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16)
 	for _, trial := range []struct {
 		testCall *testCall
@@ -72,9 +84,9 @@ func TestAttentionArguments(t *testing.T) {
 		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, train}}},
 		{many, true, []launched{{"attention.bf16.64.short.sm_90a.ptx", 12, plain}}},
 		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer}}},
-		{back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16), true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv}}},
-		{roomy, true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2 * 4, split}, {"attention_dkv_join.bf16.256.any.sm_80.ptx", 25, join}}},
-		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, []launched{{"attention_dq.bf16.64.exact.sm_80.ptx", 2 * 8 * 2, dq}}},
+		{back(gpt, 900), true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv}, {"attention_dq.bf16.64.any.sm_80.ptx", 4 * 8 * 2, dq}}},
+		{roomy, true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2 * 4, split}, {"attention_dkv_join.bf16.256.any.sm_80.ptx", 25, join}, {"attention_dq.bf16.64.any.sm_80.ptx", 4 * 8 * 2, dq}}},
+		{summed, true, []launched{{"attention_backward.bf16.64.plain.sm_90a.ptx", 4, once}}},
 	} {
 		all, err := attendance(table, trial.testCall.call, trial.hopper, 12)
 		if err != nil || len(all) != len(trial.want) {
@@ -88,6 +100,12 @@ func TestAttentionArguments(t *testing.T) {
 			}
 			if !reflect.DeepEqual(&made.arguments, want.arguments) {
 				t.Errorf("%s: arguments\n%x, want\n%x", want.file, made.arguments, *want.arguments)
+			}
+			if want.arguments == once && (made.cleared != 4*16 || made.clears != 0x200000+4*16*8192) {
+				t.Errorf("%d bytes at %x become 0", made.cleared, made.clears)
+			}
+			if want.arguments == once && !reflect.DeepEqual(made.tiles[128], &driver.Tiles{At: 0x1400, Width: 64, Heads: 2, Rows: 100, Sequences: 2, Stride: 768, Box: 128}) {
+				t.Errorf("k is described as %+v", made.tiles[128])
 			}
 		}
 	}
@@ -123,8 +141,8 @@ func TestAttentionRefuses(t *testing.T) {
 		"heads=8 kv=3 seq=4 is no attention":                    fused("attention", "heads=8 kv=3 seq=4"),
 		"y is 200 × 512 of F32":                                 fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, f32),
 		"lse is 200 × 8 of F32, rows 9 apart":                   fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 9, f32),
-		"delta is 200 × 8 of BF16, rows 8 apart":                fused("attention_dq", gpt).lay("delta", 0xa000, 200, 8, 8, bf16),
-		`it has no operand "lse"`:                               fused("attention_dq", gpt).lay("dy", 0x9000, 200, 512, 512, bf16),
+		"delta is 200 × 8 of BF16, rows 8 apart":                fused("attention_backward", gpt).lay("delta", 0xa000, 200, 8, 8, bf16),
+		`it has no operand "lse"`:                               fused("attention_backward", gpt).lay("dy", 0x9000, 200, 512, 512, bf16),
 		"q_stride=4294967296 does not fit into 32 bits":         newTestCall("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
 		"there is no attention for heads of 300 values of bf16": fused("attention", "heads=8 kv=2 dim=300 seq=4"),
 	} {

@@ -46,7 +46,7 @@ func linesOf(launches []source.Launch) ([]line, error) {
 }
 
 // others are the kernels that no line of launches.txt launches.
-var others = map[string]Func{"gemm": gemm, "attention": attend, "attention_dkv": attend, "attention_dq": attend}
+var others = map[string]Func{"gemm": gemm, "attention": attend, "attention_backward": attend}
 
 // prepare packs the lines of a kernel. They are launched one after another.
 func prepare(lines []line, call *Call) (Launch, error) {

@@ -34,6 +34,11 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 
+/* CUDA 12's description of a tensor, for the copy engine of Hopper. */
+typedef struct CUtensorMap_st {
+	_Alignas(64) cuuint64_t opaque[16];
+} CUtensorMap;
+
 /* What other threads may call during a capture: anything. */
 typedef enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1, CU_STREAM_CAPTURE_MODE_RELAXED = 2 } CUstreamCaptureMode;
 

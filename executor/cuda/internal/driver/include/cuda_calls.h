@@ -247,5 +247,7 @@ CUresult cuTexRefGetBorderColor(float *color, CUtexref texture);
 CUresult cuTexRefSetMipmapFilterMode(CUtexref texture, CUfilter_mode mode);
 CUresult cuTexRefSetMipmapLevelBias(CUtexref texture, float bias);
 CUresult cuTexRefSetMipmapLevelClamp(CUtexref texture, float least, float most);
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill outside);
 CUresult cuSurfRefSetArray(CUsurfref surface, CUarray array, unsigned int flags);
 CUresult cuSurfRefGetArray(CUarray *array, CUsurfref surface);

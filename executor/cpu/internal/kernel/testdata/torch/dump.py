@@ -98,8 +98,7 @@ def attention(dtype, window, cap, bound, learned):
     delta = (y.detach() * dy).sum(3, keepdim=True)
     case("attention_delta", "rows=9 heads=4 dim=4", bound, y=(" ", rows(y), None), dy=(" ", rows(dy), None), delta=(">", None, rows(delta)))
     given = dict(q=(" ", rows(q), None), k=(" ", rows(k), None), v=(" ", rows(v), None), dy=(" ", rows(dy), None), lse=(" ", rows(lse), None), delta=(" ", rows(delta), None))
-    case("attention_dkv", dims, bound, **given, dk=(">", None, rows(k.grad)), dv=(">", None, rows(v.grad)))
-    case("attention_dq", dims, bound, **given, dq=(">", None, rows(q.grad)))
+    case("attention_backward", dims, bound, **given, dq=(">", None, rows(q.grad)), dk=(">", None, rows(k.grad)), dv=(">", None, rows(v.grad)))
 
 
 def head():

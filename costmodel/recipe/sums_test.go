@@ -1,0 +1,46 @@
+package recipe_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestSums: bf16 heads of 64 and 128 values have sums for the gradients of queries, 8,192 values a
+// block and a number more. Other types and widths, and scores with a soft cap, have none.
+func TestSums(t *testing.T) {
+	for _, test := range []struct {
+		model         string
+		precision     costmodel.Precision
+		sequences     int64
+		rows, columns int64
+		cap           float64
+	}{
+		{"llama-3.2-1b", costmodel.BF16True, 4, 4 * 32 * 3, 8193, 0}, // 300 rows are 3 blocks of 128
+		{"llama-3.1-8b", costmodel.BF16True, 1, 32 * 5, 8193, 0},     // and 5 of 64
+		{"llama-3.2-1b", costmodel.FP32True, 4, 0, 0, 0},
+		{"llama-3.2-1b", costmodel.BF16True, 4, 0, 0, 50},
+		{"phi-3-mini", costmodel.BF16True, 4, 0, 0, 0}, // 96 values a head
+	} {
+		graph := builtIn(t, test.model)
+		for i := range graph.Layers {
+			if op, ok := graph.Layers[i].Op.(modelgraph.Attention); ok {
+				op.ScoreCap = test.cap
+				graph.Layers[i].Op = op
+			}
+		}
+		model := of(t, graph, costmodel.Workload{Mode: costmodel.Train, Batch: test.sequences, MicroBatches: 1, Seq: 300, Precision: test.precision, Optimizer: costmodel.AdamW})
+		var tensors []recipe.Tensor
+		for i := range model.Units {
+			tensors = append(tensors, model.Units[i].Code.Tensors...)
+		}
+		i := slices.IndexFunc(tensors, func(tensor recipe.Tensor) bool { return tensor.Name == "attention.sums" })
+		switch {
+		case i < 0 && test.rows > 0, i >= 0 && (tensors[i].Rows != test.rows || tensors[i].Columns != test.columns):
+			t.Errorf("%s in %v: tensor %d of %d is not %d × %d", test.model, test.precision, i, len(tensors), test.rows, test.columns)
+		}
+	}
+}
