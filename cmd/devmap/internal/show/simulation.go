@@ -75,8 +75,10 @@ func (sim *Simulation) devices() string {
 		for _, busy := range simulated.Busy {
 			sends += busy
 		}
-		row := []any{device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live),
-			sim.instr(usage.At), sim.duration(simulated.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), simulated.InFlight}
+		row := []any{
+			device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live),
+			sim.instr(usage.At), sim.duration(simulated.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), simulated.InFlight,
+		}
 		if moves {
 			row = append(row, sim.duration(copies))
 		}
@@ -123,7 +125,7 @@ func (sim *Simulation) chain() string {
 	for _, i := range sim.Result.Path {
 		instr := &sim.Program.Instrs[i]
 		devices[instr.Device] = true
-		switch took := sim.Result.End[i] - sim.Result.Start[i]; instr.Op { //nolint:exhaustive // the others compute
+		switch took := sim.Result.End[i] - sim.Result.Start[i]; instr.Op {
 		case program.Send:
 			sends += took
 		case program.Store, program.Fetch:
