@@ -77,13 +77,14 @@ func (device *Device) faults(stopped bool) []string {
 	return faults
 }
 
-// How much a process may grow beyond its arenas: the larger of these.
+// How much a process may grow beyond its arenas and the host memory of its plan: the larger of these.
 const (
 	growthBytes = 64 << 20
 	growthShare = 10 // a tenth of the arenas
 )
 
-// judgeGrowth compares the growth of the process with the sum of its arenas.
+// judgeGrowth compares the growth of the process with the sum of its arenas and of its plan's host
+// memory.
 func (report *Report) judgeGrowth(job *executor.Job, growth int64) {
 	if growth < 0 {
 		if report.Verdict == Pass {
@@ -92,16 +93,20 @@ func (report *Report) judgeGrowth(job *executor.Job, growth int64) {
 		report.because("the growth of the process is unknown: this system does not report it")
 		return
 	}
-	var arenas int64
+	var arenas, host int64
 	for i := range job.Program.Devices {
 		arenas += job.Program.Devices[i].Arena
+		host += job.Program.HostBytes(i)
 	}
 	more := max(growthBytes, arenas/growthShare)
-	bound := "limit"
-	if growth > arenas+more {
+	bound, hosted := "limit", ""
+	if growth > arenas+host+more {
 		report.Verdict, bound = Fail, "above the limit of"
 	}
-	report.because("the process grew %v (%s %v: %v of arenas and %v)", costmodel.Bytes(growth), bound, costmodel.Bytes(arenas+more), costmodel.Bytes(arenas), costmodel.Bytes(more))
+	if host > 0 {
+		hosted = fmt.Sprintf(", %v of host memory", costmodel.Bytes(host))
+	}
+	report.because("the process grew %v (%s %v: %v of arenas%s and %v)", costmodel.Bytes(growth), bound, costmodel.Bytes(arenas+host+more), costmodel.Bytes(arenas), hosted, costmodel.Bytes(more))
 }
 
 func reached(stopped bool) string {

@@ -97,6 +97,20 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestHostGrowth: activations that wait in host memory may grow the process by their bytes.
+func TestHostGrowth(t *testing.T) {
+	t.Parallel()
+	for growth, want := range map[int64]Verdict{980 * mebibyte: Pass, 980*mebibyte + 1: Fail} {
+		prediction, job, result := asPlanned()
+		job.Program.Buffers = append(job.Program.Buffers, program.Buffer{Device: 1, Bytes: 100 * mebibyte, Class: program.Host})
+		result.Growth = growth
+		made := Of(prediction, job, result)
+		if reasons := strings.Join(made.Reasons, "\n"); made.Verdict != want || !strings.Contains(reasons, "980.0 MiB: 800.0 MiB of arenas, 100.0 MiB of host memory and 80.0 MiB)") {
+			t.Errorf("%d: %s, want %s: %s", growth, made.Verdict, want, reasons)
+		}
+	}
+}
+
 // TestSmallArenas: a small run may take what any process does.
 func TestSmallArenas(t *testing.T) {
 	t.Parallel()
