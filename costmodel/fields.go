@@ -38,8 +38,9 @@ type Field struct {
 	// open: it may be empty once the workload is resolved.
 	open  func(workload *Workload) bool
 	least int64 // of a number
-	// lists: the value is none of Values, but has the field's other form.
+	// lists: the value is none of Values, but has the field's other form, which Forms describes.
 	lists func(workload *Workload) bool
+	Forms []string
 }
 
 // Fields lists all fields of a workload in printing order: what runs, its sizes, its numbers, what
@@ -61,8 +62,8 @@ var fields = described([]Field{
 	storedPrecision(),
 	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon, value.PagedAdamW8bit, value.PagedAdamW32bit, value.AdamWTorch8bit, value.AdamWTorch4bit}, func(workload *Workload) *string { return &workload.Optimizer })),
 	toggle("optimizer_in_backward", func(workload *Workload) *bool { return &workload.OptimizerInBackward }),
-	training(orLists(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute }), (*Workload).ListsRecomputed)),
-	unlessDefault(orLists(named("offload_activations", "none", []string{"none", OffloadAll, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.OffloadActivations }), (*Workload).listsOffloaded)),
+	training(orLists(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute }), blockList, (*Workload).ListsRecomputed)),
+	unlessDefault(orLists(named("offload_activations", "none", []string{"none", OffloadAll, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.OffloadActivations }), blockList, (*Workload).listsOffloaded)),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
@@ -87,7 +88,7 @@ var fields = described([]Field{
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
-	byStrategy(optional(orLists(named("schedule", "", append(ScheduleKinds(), AutoSchedule), func(workload *Workload) *ScheduleKind { return &workload.Schedule }), (*Workload).ordersOwn)),
+	byStrategy(optional(orLists(named("schedule", "", append(ScheduleKinds(), AutoSchedule), func(workload *Workload) *ScheduleKind { return &workload.Schedule }), "an order such as order:FB/FB", (*Workload).ordersOwn)),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),
@@ -152,8 +153,8 @@ func training(field Field) Field {
 }
 
 // orLists is a field of named values that also has values of another form.
-func orLists(field Field, lists func(*Workload) bool) Field {
-	field.lists = lists
+func orLists(field Field, form string, lists func(*Workload) bool) Field {
+	field.lists, field.Forms = lists, []string{form}
 	return field
 }
 
@@ -264,7 +265,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
 		if f := &fields[i]; !f.Known(workload) {
-			return f.Name, cmp.Or(f.malformed(f.value(workload)), fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", ")))
+			return f.Name, cmp.Or(f.malformed(f.value(workload)), fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(slices.Concat(f.Values, f.Forms), ", ")))
 		}
 	}
 	if workload.DeepSpeed != nil {

@@ -13,6 +13,9 @@ import (
 // mostBlocks limits the number of a recomputed block.
 const mostBlocks = 1 << 20
 
+// blockList describes lists of blocks in errors.
+const blockList = "a list of blocks such as 0-5,9"
+
 // Recomputed returns, for each of count blocks, whether the workload's backward runs it again: all or
 // none of them, or those of a list such as 0-5,9. Blocks are units with several layers, numbered in
 // the order they run. The error is a list with a block that the model does not have.
@@ -99,7 +102,7 @@ func (field *Field) malformed(text string) string {
 	switch own, _ := value.OwnOrder(text); {
 	case (field.Name == "recompute" || field.Name == "offload_activations") && text != "" && strings.Trim(text[:1], "0123456789-, ") == "":
 		if _, err = blockRuns(text); err != nil {
-			err = fmt.Errorf("is no list of blocks such as 0-5,9: %w", err)
+			err = fmt.Errorf("is no %s: %w", strings.TrimPrefix(blockList, "a "), err)
 		}
 	case field.Name == "schedule" && own:
 		if _, err = value.OrderRows(text); err != nil {

@@ -37,7 +37,7 @@ func TestRecomputedBlocks(t *testing.T) {
 	for text, want := range map[string]string{
 		"5-0": "no list of blocks such as 0-5,9: the range 5-0 ends before it begins", "9,0-5": "0-5 follows block 9", "0-5,3-7": "3-7 follows block 5",
 		"0-5,,9": `"" is no block and no range`, "0-5, 9": `" 9" is no block and no range of blocks (no spaces`, "-1": "begins with no number", "1.5": `"1.5" is no block`,
-		"ful": "unknown (known: none, full",
+		"ful": "unknown (known: none, full, selective, auto, a list of blocks such as 0-5,9)",
 	} {
 		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Precision: BF16True, Optimizer: AdamW, Recompute: text}
 		if _, fault := workload.Fault(); !strings.Contains(fault, want) {

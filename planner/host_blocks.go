@@ -270,14 +270,10 @@ func (solution *Solution) hosted() error {
 	if solution.Topology == nil || solution.Topology.HostMemoryBytes == 0 {
 		return nil
 	}
-	var need int64
-	for i := range solution.Devices {
-		need += solution.Devices[i].Predicted.HostBytes
-	}
-	if has := solution.Topology.HostMemoryBytes; need > has {
+	if need, has := devicemap.HostBytes(solution.Devices), solution.Topology.HostMemoryBytes; need > has {
 		return costmodel.Refuse(costmodel.Set("offload_activations", solution.Costs.Workload.OffloadActivations),
-			"activations take %v of the host's memory, and the topology gives %v: %v too little. Offload fewer blocks, or recompute them: %v",
-			costmodel.Bytes(need), costmodel.Bytes(has), costmodel.Bytes(need-has), costmodel.Set("recompute", costmodel.RecomputeFull))
+			"activations take %d bytes of the host's memory, and host_memory_bytes of the topology is %d: %v too little. Offload fewer blocks, or recompute them: %v",
+			need, has, costmodel.Bytes(need-has), costmodel.Set("recompute", costmodel.RecomputeFull))
 	}
 	return nil
 }

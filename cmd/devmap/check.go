@@ -301,6 +301,12 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 			return fmt.Sprintf("the plan says that GPU %d peaks at %v, and it is %v: the model, the map or devmap changed since", device, costmodel.Bytes(then), costmodel.Bytes(now))
 		}
 	}
+	for device := range now {
+		then, now := plan.Devices[device].Predicted.HostBytes, now[device].Predicted.HostBytes
+		if then != now {
+			return fmt.Sprintf("the plan says that activations of GPU %d take %d bytes of host memory, and they take %d: the model, the map or devmap changed since", device, then, now)
+		}
+	}
 	return ""
 }
 

@@ -91,6 +91,11 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	made.Predictions = []program.Prediction{own}
 	if plan.Workload.Runtime == costmodel.Devmap {
 		if len(plan.Devices) == len(report.Devices) {
+			for i := range plan.Devices {
+				if then, now := plan.Devices[i].Predicted.HostBytes, report.Devices[i].Predicted.HostBytes; then != now {
+					return nil, &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("devices[%d].predicted.host_bytes", i), Msg: fmt.Sprintf("%d, and the device's activations take %d: plan again", then, now)}
+				}
+			}
 			result.devices, result.imbalance, result.seconds = plan.Devices, plan.Imbalance, plan.StepSeconds
 		}
 		return result, nil

@@ -3,6 +3,7 @@ package estimate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -124,7 +125,7 @@ func checkValues(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
 		if value := field.Text(workload); value != "" && !field.Known(workload) {
 			_, fault := field.Knows(value)
-			return refuse(field.Name, value, "%s", cmp.Or(fault, fmt.Sprintf("%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))))
+			return refuse(field.Name, value, "%s", cmp.Or(fault, fmt.Sprintf("%q is unknown (known: %s)", value, strings.Join(slices.Concat(field.Values, field.Forms), ", "))))
 		}
 	}
 	return nil

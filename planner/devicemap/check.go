@@ -44,6 +44,7 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 		check.fault(unknownEngine, "", "strategy %q runs no device map", strategy)
 	}
 	report := &Report{Map: check.placement, Devices: Predict(table, topo, check.placement)}
+	check.hostFits(report.Devices, topo)
 	check.judge(report, table)
 	return report
 }

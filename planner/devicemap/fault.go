@@ -8,8 +8,8 @@ import (
 
 // The kinds of [Fault].
 const (
-	// doesNotFit is a device whose predicted memory exceeds its budget. The map still runs on
-	// larger devices.
+	// doesNotFit is a device whose predicted memory exceeds its budget, or activations that exceed the
+	// host's memory. The map still runs on larger devices.
 	doesNotFit       = "does-not-fit"
 	unknownModule    = "unknown-module"
 	noDevice         = "no-device"

@@ -21,7 +21,7 @@ func (plan *Plan) consistent(file string) error {
 	if world := plan.Workload.World; world > 0 && world != int64(count) {
 		return fault("workload.world", "%d, and the topology has %s", world, devices(count))
 	}
-	for _, fault := range []*fieldFault{plan.strategyFault(), plan.predictionsFault("devices", plan.Devices), plan.figuresFault()} {
+	for _, fault := range []*fieldFault{plan.strategyFault(), plan.predictionsFault("devices", plan.Devices), plan.hostFault(), plan.figuresFault()} {
 		if fault != nil {
 			return fault.in(file)
 		}
@@ -55,6 +55,7 @@ func (prediction *Prediction) unlikely() (field string, value int64) {
 		{"predicted.slack_bytes[1]", m.SlackBytes[1]},
 		{"predicted.device_used_bytes", m.DeviceUsedBytes},
 		{"predicted.usual_peak_bytes", m.UsualPeakBytes},
+		{"predicted.host_bytes", m.HostBytes},
 	} {
 		if part.bytes < 0 || part.bytes > mostBytes {
 			return part.field, part.bytes

@@ -2,6 +2,7 @@ package devicemap_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -206,6 +208,11 @@ func FuzzParseMap(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(plan.Bytes())
+	moved := offloaded(f)
+	for _, bytes := range []any{1000, -1, 1 << 62, nil} {
+		moved.set("devices/0/predicted/host_bytes", bytes)
+		f.Add(fixtures.Must(json.Marshal(moved))(f))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		flat, _, faults, err := devicemap.ParseMap("map.json", data)
 		if err != nil {

@@ -46,9 +46,10 @@ func checkValues(set *pflag.FlagSet) error {
 
 // check refuses values that are unknown or not supported.
 func (f *flag) check(value string) error {
-	known, fault := false, ""
+	known, fault, values := false, "", f.values
 	if f.field != nil {
 		known, fault = f.field.Knows(value)
+		values = slices.Concat(values, f.field.Forms)
 	}
 	switch {
 	case f.name == "precision" && (strings.EqualFold(value, "fp8") || strings.EqualFold(value, "float8")):
@@ -60,14 +61,14 @@ func (f *flag) check(value string) error {
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
 	}
-	values := strings.Join(f.values, ", ")
+	all := strings.Join(values, ", ")
 	switch guess := f.guess(value); {
 	case guess == "":
-		return out.Usagef("--%s %q is unknown (known: %s)", f.name, value, values)
+		return out.Usagef("--%s %q is unknown (known: %s)", f.name, value, all)
 	case f.name == "preset": // its list is long
-		return out.Usagef("--%s %q is unknown: did you mean %s? (known: %s)", f.name, value, guess, values)
+		return out.Usagef("--%s %q is unknown: did you mean %s? (known: %s)", f.name, value, guess, all)
 	default:
-		return out.Usagef("--%s %q is unknown (known: %s): did you mean %s?", f.name, value, values, guess)
+		return out.Usagef("--%s %q is unknown (known: %s): did you mean %s?", f.name, value, all, guess)
 	}
 }
 

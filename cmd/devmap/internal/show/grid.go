@@ -53,7 +53,7 @@ func passesOf(prog *program.Program) ([]pass, error) {
 			}
 			instr.Ticks, open = 1, true
 			passes = append(passes, found)
-		case instr.Op != program.Free && instr.Op != program.Send:
+		case !within(instr.Op):
 			open = false
 		}
 	}
@@ -66,6 +66,12 @@ func passesOf(prog *program.Program) ([]pass, error) {
 	}
 	numberStages(prog, passes)
 	return passes, nil
+}
+
+// within reports an instruction that does not end a pass: the pass frees and sends, and copies to the
+// host and back.
+func within(op program.Op) bool {
+	return op == program.Free || op == program.Send || op == program.Store || op == program.Fetch
 }
 
 func letterOf(op program.Op) byte {
@@ -101,7 +107,7 @@ func numberStages(prog *program.Program, passes []pass) {
 			count++
 			for next := is.first; next < prog.Devices[is.device].End; next++ {
 				instr := &prog.Instrs[next]
-				if instr.Op != program.Free && instr.Op != program.Send && (!instr.Op.Runs() || instr.MicroBatch != is.batch || letterOf(instr.Op) != is.letter) {
+				if !within(instr.Op) && (!instr.Op.Runs() || instr.MicroBatch != is.batch || letterOf(instr.Op) != is.letter) {
 					break
 				}
 				if instr.Op.Runs() {

@@ -23,6 +23,11 @@ func TestSimulatedCopies(t *testing.T) {
 				instr.Ticks = 1e11 // the chain has to wait for some
 			}
 		}
+		for _, pass := range fixtures.Must(passesOf(job.Program))(t) {
+			if pass.stage >= len(job.Program.Devices) {
+				t.Errorf("%q: %v is a pass of stage %d, and there are %d", offload, &pass, pass.stage, len(job.Program.Devices))
+			}
+		}
 		sim := &Simulation{Name: "llama", Program: job.Program, Report: job.Program.Check(), Result: fixtures.Must(simulate.Run(job.Program))(t)}
 		var text strings.Builder
 		if err := sim.Print(&text); err != nil {
