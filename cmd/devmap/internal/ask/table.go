@@ -30,6 +30,8 @@ func workloadFlags() []flag {
 		switch field.Name {
 		case "cp", "ep", "pp", "sequence_parallel", "expert_capacity", "uniform": // of few engines: in the help of plan
 			f.hidden |= working &^ onPlan
+		case "offload_activations": // inspect has one GPU's costs and no stages
+			f.on = placing | executing
 		case "strategy":
 			f.values = append(f.values, string(costmodel.Auto))
 		case "preset":
