@@ -18,7 +18,6 @@ Kernels = Literal["torch", "package"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load", "serve"]
-OffloadActivations = Literal["none", "full", "auto"]
 Optimizer = Literal[
     "adamw",
     "adamw-foreach",
@@ -127,6 +126,7 @@ GPU = Literal[
     "mi300x-192gb",
     "mi325x-256gb",
 ]
+OffloadActivations = Literal["none", "full", "auto"]
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
 KvType = Literal[
@@ -176,7 +176,6 @@ class Shared(Settings, total=False):
     micro_batches: Optional[int]
     mode: Optional[Mode]
     new_tokens: Optional[int]
-    offload_activations: Optional[OffloadActivations]
     optimizer: Optional[Optimizer]
     optimizer_in_backward: Optional[bool]
     packing: Optional[Packing]
@@ -203,6 +202,7 @@ class CheckKeywords(Shared, total=False):
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
     nodes: Optional[int]
+    offload_activations: Optional[OffloadActivations]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     topology: Optional[Union[str, PathLike[str]]]
 
@@ -223,6 +223,7 @@ class EstimateKeywords(Shared, total=False):
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
+    offload_activations: Optional[OffloadActivations]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     time_limit: Optional[Union[float, str]]
@@ -269,6 +270,7 @@ class PlanKeywords(Shared, total=False):
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
+    offload_activations: Optional[OffloadActivations]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     pipefusion: Optional[int]
     pp: Optional[Union[int, str]]
@@ -431,9 +433,9 @@ _NAMES = {
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
         "image_size images kernels kv_type label_tokens liger lora_dropout lora_precision lora_rank "
-        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
-        "offload_activations optimizer optimizer_in_backward packing precision preset quantize recompute "
-        "runtime schedule seq shard_degree strategy target_seq tp transformers virtual_stages"
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer "
+        "optimizer_in_backward packing precision preset quantize recompute runtime schedule seq shard_degree "
+        "strategy target_seq tp transformers virtual_stages"
     ),
     "plan": (
         "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp draft "
