@@ -94,7 +94,9 @@ func inRing(in *instance.Instance, timed *costmodel.Table, placed devicemap.Map)
 func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
 	var devices []devicemap.Prediction
 	if placed != nil {
-		report := devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil)
+		topology := *in.Topology
+		topology.HostMemoryBytes = 0 // [Solution.hosted] refuses a plan that takes more
+		report := devicemap.Check(in.Graph, in.Costs, &topology, placed.Flatten(in.Graph), nil)
 		devices = report.Devices
 		for _, fault := range report.Faults {
 			if fault.Kind != "does-not-fit" || in.Objective == instance.Time {
