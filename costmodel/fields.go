@@ -62,7 +62,7 @@ var fields = described([]Field{
 	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon, value.PagedAdamW8bit, value.PagedAdamW32bit, value.AdamWTorch8bit, value.AdamWTorch4bit}, func(workload *Workload) *string { return &workload.Optimizer })),
 	toggle("optimizer_in_backward", func(workload *Workload) *bool { return &workload.OptimizerInBackward }),
 	training(orLists(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute }), (*Workload).ListsRecomputed)),
-	unlessDefault(orLists(named("offload_activations", "none", []string{"none", OffloadAll, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.OffloadActivations }), (*Workload).ListsOffloaded)),
+	unlessDefault(orLists(named("offload_activations", "none", []string{"none", OffloadAll, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.OffloadActivations }), (*Workload).listsOffloaded)),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),

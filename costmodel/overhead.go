@@ -33,8 +33,9 @@ func (table *Table) stages() int64 {
 	return table.Workload.World / int64(sizeOf(&table.Workload).gpus)
 }
 
-// PageTables are a GPU's bytes for the addresses of pinned host memory: an entry of 8 bytes for each
-// page of 4 KiB (NVIDIA open-gpu-kernel-modules, gp100/dev_mmu.h, NV_MMU_VER2_PTE__SIZE). On an H200, 6.27 GiB took 12 MiB.
+// PageTables are a GPU's bytes for the addresses of pinned host memory: 8 for each page of 4 KiB, from
+// Pascal to Hopper. The sources are NV_MMU_VER2_PTE__SIZE (gp100/dev_mmu.h) and NV_MMU_VER3_PTE__SIZE
+// (kern_gmmu_fmt_gh10x.c) of NVIDIA's open-gpu-kernel-modules. On an H200, 6.27 GiB took 12 MiB.
 func PageTables(host int64) int64 { return host / 4096 * 8 }
 
 // Overhead is the memory of a device that runs the model, outside the engine's allocator: the context

@@ -59,8 +59,8 @@ func (workload *Workload) ListsRecomputed() bool {
 	return err == nil
 }
 
-// ListsOffloaded reports that the workload offloads activations of some blocks, by a list.
-func (workload *Workload) ListsOffloaded() bool {
+// listsOffloaded reports that the workload offloads activations of some blocks, by a list.
+func (workload *Workload) listsOffloaded() bool {
 	_, err := blockRuns(workload.OffloadActivations)
 	return err == nil
 }

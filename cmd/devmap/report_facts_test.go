@@ -26,6 +26,9 @@ func TestPageFacts(t *testing.T) {
 		"llama-3.1-8b --gpus 8 --gpu h100-80gb --mode train --strategy pipeline --dp auto --tp auto --batch 16 --micro-batches 8": {
 			`"Degrees","value":"dp `, `"Stages","value":"GPU`,
 		},
+		"llama-3.2-1b --gpus 2 --gpu h200-141gb --mode train --strategy pipeline --runtime devmap --batch 16 --micro-batches 4 --offload-activations full": {
+			`"Workload","value":"training, batch 16 × 2048, bf16-true, adamw, 4 micro-batches, offload-activations full"`, `"host_bytes":6728712192`,
+		},
 		"llama-3.1-70b --runtime vllm --gpus 4 --gpu h200-141gb": {
 			`"Workload","value":"serving 1,024 × 131,072 tokens, auto cache"`, `"Strategy","value":"vllm"`, `"Degrees","value":"tp 4"`, `"KV tokens","value":"1,184,832"`,
 			`"layers":"model.embed_tokens, model.layers.0 – model.layers.79, model.norm`, `"overhead":"CUDA context and the margin"`,

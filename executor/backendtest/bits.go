@@ -133,6 +133,9 @@ func randomCut(graph *modelgraph.Graph, single Cut, workload costmodel.Workload,
 		return cut, workload
 	}
 	if kind := cut.Schedule; random.IntN(3) == 0 && kind != "" && (cut.Devices > 1 || !kind.Chunked()) {
+		if kind.Vee() {
+			cut.Devices = min(cut.Devices, len(graph.Units)/2) // all hold units
+		}
 		cut.Schedule = RandomOrder(int64(cut.Devices), cut.MicroBatches, kind, random)
 	}
 	if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {

@@ -9,7 +9,8 @@ import (
 
 // RandomOrder returns a schedule that names a random order without a cycle of waits: at each
 // step, any action whose input is there runs. No stage is more than two messages ahead of the next,
-// as a channel holds two.
+// as a channel holds two. Every rank must hold units. The last rank of a V then has one run for its
+// two stages ([Vee]), and its second stage holds no message.
 func RandomOrder(ranks, batches int64, like costmodel.ScheduleKind, random *rand.Rand) costmodel.ScheduleKind {
 	schedule := costmodel.Schedule{Stages: ranks, Chunks: 1, Kind: like}
 	if like.Chunked() {
@@ -17,6 +18,9 @@ func RandomOrder(ranks, batches int64, like costmodel.ScheduleKind, random *rand
 	}
 	stages := ranks * schedule.Chunks
 	passes := progress{ran: make([][order.Weight + 1]int64, stages), batches: batches, back: order.Backward}
+	if passes.merged = -1; like.Vee() {
+		passes.merged = ranks
+	}
 	if split := like.Split() || like.Loops() && random.IntN(2) == 0; split {
 		passes.back = order.Input
 	}
@@ -45,18 +49,26 @@ type progress struct {
 	ran     [][order.Weight + 1]int64 // by stage
 	batches int64
 	back    order.Kind // the pass that makes the gradient of a stage's input
+	merged  int64      // the stage whose units run with the stage before; -1: none
 }
 
 // ready reports that the next pass of this kind has its input, and room for its message.
 func (passes *progress) ready(kind order.Kind, stage int64) bool {
 	ran, back := passes.ran, passes.back
 	count, last := ran[stage][kind], stage == int64(len(ran))-1
+	after, before := stage+1, stage-1 // they take the messages of this stage
+	if after == passes.merged {
+		after++
+	}
+	if before == passes.merged {
+		before--
+	}
 	if count == passes.batches {
 		return false
 	}
 	switch {
 	case kind == order.Forward:
-		return (stage == 0 || ran[stage-1][order.Forward] > count) && (last || count < ran[stage+1][order.Forward]+2)
+		return (stage == 0 || ran[stage-1][order.Forward] > count) && (last || count < ran[after][order.Forward]+2)
 	case kind == order.Weight:
 		return back == order.Input && ran[stage][order.Input] > count
 	case kind != back:
@@ -66,5 +78,5 @@ func (passes *progress) ready(kind order.Kind, stage int64) bool {
 	if !last {
 		inputs = ran[stage+1][back]
 	}
-	return inputs > count && (stage == 0 || count < ran[stage-1][back]+2)
+	return inputs > count && (stage == 0 || count < ran[before][back]+2)
 }

@@ -42,8 +42,10 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 				name += " " + family
 			}
 			compile(name, family, wanted, 2, runs)
-			if wanted.OffloadActivations = costmodel.OffloadAll; i == 0 {
-				compile(name+" offloaded", family, wanted, 2, runs)
+			if i == 0 {
+				offloaded := wanted
+				offloaded.OffloadActivations = costmodel.OffloadAll
+				compile(name+" offloaded", family, offloaded, 2, runs)
 			}
 		}
 	}

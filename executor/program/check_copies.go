@@ -42,10 +42,10 @@ func (check *check) copy(index int32, instr *Instr) {
 
 // leave marks what a store has read: it may be read again once a fetch has written it.
 func (rules *accessRules) leave(instr *Instr, accesses []Access) {
-	for _, access := range accesses {
-		if instr.Op != Store || rules.Buffers[access.Buffer].Class == Host {
-			continue
-		}
+	if instr.Op != Store {
+		return
+	}
+	for _, access := range accesses { // the store has yet to write host memory
 		span := rules.spans[access.Buffer]
 		for number := span.first; number < span.end; number++ {
 			rules.cells[number].state = stored

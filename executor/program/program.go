@@ -53,20 +53,12 @@ type Device struct {
 	First, End int32 // of Instrs
 }
 
-// Buffer is a range of a device's arena.
+// Buffer is a range of a device's arena, or of its host memory ([Host]).
 type Buffer struct {
 	Device        int32 // its index in Devices
 	Name          string
 	Offset, Bytes int64
 	Class         Class
-}
-
-// ArenaBytes is its part of the arena.
-func (buffer *Buffer) ArenaBytes() int64 {
-	if buffer.Class == Host {
-		return 0
-	}
-	return buffer.Bytes
 }
 
 // Class says what a buffer has, and so how long it lives.

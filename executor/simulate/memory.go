@@ -92,12 +92,12 @@ func (all *arenas) arrive(send *program.Instr, time int64) {
 	all.note(instr.Device, time, recv)
 }
 
-// take makes a buffer live from a time on.
+// take makes a buffer of an arena live from a time on.
 func (all *arenas) take(index int32, time int64) {
 	buffer, use := &all.prog.Buffers[index], &all.usage[index]
-	if !use.live && !buffer.Class.Throughout() {
+	if !use.live && !buffer.Class.Throughout() && buffer.Class != program.Host {
 		use.live, use.from = true, time
-		all.live[buffer.Device] += buffer.ArenaBytes()
+		all.live[buffer.Device] += buffer.Bytes
 	}
 }
 
@@ -111,10 +111,8 @@ func (all *arenas) leave(device int32, time int64) {
 			continue // freed twice: no valid program
 		}
 		use.live = false
-		buffer := &all.prog.Buffers[gone.lane]
-		if all.live[device] -= buffer.ArenaBytes(); buffer.Class != program.Host {
-			all.devices[device].Lives = append(all.devices[device].Lives, Life{gone.lane, use.from, gone.time})
-		}
+		all.devices[device].Lives = append(all.devices[device].Lives, Life{gone.lane, use.from, gone.time})
+		all.live[device] -= all.prog.Buffers[gone.lane].Bytes
 		all.note(device, gone.time, program.None)
 	}
 }

@@ -15,7 +15,7 @@ type marks struct{ began, came, ended Event }
 // Mark makes the events of all instructions, and pins the host memory of their copies.
 func (of *Scheduler) Mark() error {
 	of.events = make([]marks, len(of.Program.Instrs))
-	if err := of.checkHost(hostmemory.Limits()); err != nil {
+	if err := of.checkHost(hostmemory.Limits); err != nil {
 		return err
 	}
 	waited := of.waited()

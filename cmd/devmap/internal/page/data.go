@@ -116,6 +116,7 @@ type gpu struct {
 	PeakRangeBytes []int64           `json:"peak_range_bytes,omitzero"`
 	UsualPeakBytes int64             `json:"usual_peak_bytes,omitzero"`
 	AtLeast        bool              `json:"at_least,omitzero"`
+	HostBytes      int64             `json:"host_bytes,omitzero"`
 	OverheadBytes  int64             `json:"overhead_bytes"`
 	SlackBytes     [2]int64          `json:"slack_bytes"`
 	UsedBytes      int64             `json:"used_bytes"`

@@ -16,7 +16,7 @@ func gpusOf(plan *devicemap.Plan, devices []devicemap.Prediction) []gpu {
 		out[i] = gpu{
 			Device: device.Device, CapacityBytes: device.CapacityBytes, ReservedBytes: device.ReservedBytes, BudgetBytes: device.CapacityBytes - device.ReservedBytes,
 			Bytes: predictedBytes(predicted), PeakBytes: predicted.PeakAllocatedBytes, PeakAt: predicted.PeakAt,
-			PeakRangeBytes: predicted.PeakRangeBytes, UsualPeakBytes: predicted.UsualPeakBytes, AtLeast: predicted.AtLeast, OverheadBytes: predicted.OverheadBytes,
+			PeakRangeBytes: predicted.PeakRangeBytes, UsualPeakBytes: predicted.UsualPeakBytes, AtLeast: predicted.AtLeast, HostBytes: predicted.HostBytes, OverheadBytes: predicted.OverheadBytes,
 			SlackBytes: predicted.SlackBytes, UsedBytes: predicted.DeviceUsedBytes, HeadroomBytes: device.HeadroomBytes, Verdict: device.Verdict,
 		}
 		if i < len(plan.Topology.Devices) {

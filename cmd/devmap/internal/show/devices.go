@@ -238,6 +238,9 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Used and Free count the "+Overhead(rows.work.Mode)+" ("+context+").")
 	}
 	said = append(said, "GPU total: "+rows.totals()+".")
+	if host := rows.host(); host > 0 {
+		said = append(said, "Offloaded activations take "+costmodel.Bytes(host).String()+" of host memory.")
+	}
 	if len(left) > 0 {
 		said = append(said, "Columns left out: "+strings.Join(left, ", ")+".")
 	}
@@ -274,6 +277,14 @@ func (rows *deviceTable) contexts() string {
 	default:
 		return high
 	}
+}
+
+// host returns the bytes of host memory in which activations wait.
+func (rows *deviceTable) host() (bytes int64) {
+	for i := range rows.devices {
+		bytes += rows.devices[i].Predicted.HostBytes
+	}
+	return bytes
 }
 
 // totals returns the capacities, and their usable part.

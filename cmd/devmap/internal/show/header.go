@@ -148,6 +148,9 @@ func (printer *Printer) trained() []string {
 	if workload.Recompute != costmodel.RecomputeNone {
 		parts = append(parts, "recompute "+workload.Recompute)
 	}
+	if workload.OffloadActivations != "" {
+		parts = append(parts, "offload-activations "+workload.OffloadActivations)
+	}
 	if workload.Float8 != "" {
 		parts = append(parts, "float8 "+workload.Float8)
 	}

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -56,17 +57,32 @@ func (sim *Simulation) unit() scale {
 
 // devices returns the table of the GPUs: their arenas and their use of time.
 func (sim *Simulation) devices() string {
-	table := texttab.New("GPU", "arena", "budget", "live at\nonce", "fullest at", "computes", "sends", "bubble", "in\nflight")
-	table.Right(0, 1, 2, 3, 5, 6, 7, 8)
+	headings := []string{"GPU", "arena", "budget", "live at\nonce", "fullest at", "computes", "sends", "bubble", "in\nflight"}
+	moves := slices.ContainsFunc(sim.Program.Buffers, func(buffer program.Buffer) bool { return buffer.Class == program.Host })
+	if moves {
+		headings = append(headings, "copies")
+	}
+	table := texttab.New(headings...)
+	table.Right(0, 1, 2, 3)
+	for column := 5; column < len(headings); column++ {
+		table.Right(column)
+	}
 	unit := sim.unit()
 	for i := range sim.Program.Devices {
 		device, usage, simulated := &sim.Program.Devices[i], &sim.Report.Devices[i], &sim.Result.Devices[i]
-		sends := -simulated.Computing
+		copies := sim.copies(device)
+		sends := -simulated.Computing - copies
 		for _, busy := range simulated.Busy {
 			sends += busy
 		}
-		table.Row(device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live),
-			sim.instr(usage.At), sim.duration(simulated.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), simulated.InFlight)
+		row := []any{
+			device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live),
+			sim.instr(usage.At), sim.duration(simulated.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), simulated.InFlight,
+		}
+		if moves {
+			row = append(row, sim.duration(copies))
+		}
+		table.Row(row...)
 	}
 	const fullest = 4
 	table.Fit(fullest, narrowest, maxWidth)
@@ -92,21 +108,38 @@ func (sim *Simulation) instr(at int32) string {
 	return text
 }
 
+// copies returns how long a device copies to host memory and back.
+func (sim *Simulation) copies(device *program.Device) (took int64) {
+	for i := device.First; i < device.End; i++ {
+		if op := sim.Program.Instrs[i].Op; op == program.Store || op == program.Fetch {
+			took += sim.Result.End[i] - sim.Result.Start[i]
+		}
+	}
+	return took
+}
+
 // chain describes the critical path of the step.
 func (sim *Simulation) chain() string {
-	var computes, sends int64
+	var computes, sends, copies int64
 	devices := map[int32]bool{}
 	for _, i := range sim.Result.Path {
 		instr := &sim.Program.Instrs[i]
 		devices[instr.Device] = true
-		if took := sim.Result.End[i] - sim.Result.Start[i]; instr.Op == program.Send {
+		switch took := sim.Result.End[i] - sim.Result.Start[i]; instr.Op {
+		case program.Send:
 			sends += took
-		} else {
+		case program.Store, program.Fetch:
+			copies += took
+		default:
 			computes += took
 		}
 	}
-	return fmt.Sprintf("longest chain: %s on %s: %s computing, %s sending, %s on the way\n", Plural(len(sim.Result.Path), "instruction"),
-		Plural(len(devices), "GPU"), sim.duration(computes), sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends))
+	copying := ""
+	if copies > 0 {
+		copying = sim.duration(copies) + " copying to the host and back, "
+	}
+	return fmt.Sprintf("longest chain: %s on %s: %s computing, %s%s sending, %s on the way\n", Plural(len(sim.Result.Path), "instruction"),
+		Plural(len(devices), "GPU"), sim.duration(computes), copying, sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends-copies))
 }
 
 // predicted returns the predictions of plans: the peak of each GPU if they fit on a line, else the

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"unsafe"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Pinned is host memory whose pages do not move, so that a GPU's copy engine reads it directly. It
@@ -53,15 +55,12 @@ func PinLarge(bytes int64) (*Pinned, error) { return pinLarge(stretches, bytes) 
 func PinCopy(bytes int64) (*Pinned, error) { return pinLarge(copies, bytes) }
 
 // Tables returns the bytes that the saved copies take in the page table of each GPU with a context
-// of the process. Pinned memory has an address in all contexts (CUDA driver API, "Unified
-// Addressing"). A page table has 8 bytes for each 4 KiB of host memory: 30 MiB for 16 GB. The
-// source is NV_MMU_VER3_PTE__SIZE in NVIDIA's open kernel modules (kern_gmmu_fmt_gh10x.c); the size
-// is the same from Pascal to Ada.
+// of the process ([costmodel.PageTables]). Pinned memory has an address in all contexts (CUDA driver
+// API, "Unified Addressing").
 func Tables() int64 {
-	const page, entry = 4 << 10, 8
 	ledger.Lock()
 	defer ledger.Unlock()
-	return ledger.unreleased[copies].bytes / page * entry
+	return costmodel.PageTables(ledger.unreleased[copies].bytes)
 }
 
 func pinLarge(kind string, bytes int64) (*Pinned, error) {

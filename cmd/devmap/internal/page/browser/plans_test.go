@@ -18,6 +18,7 @@ var plans = map[string]string{
 	"pipeline, torchtitan":        "llama-3.1-8b --gpus 4 --mode train --batch 8 --micro-batches 4 --strategy pipeline --runtime torchtitan",
 	"pipeline, megatron":          "llama-3.2-1b --gpus 2 --mode train --batch 8 --micro-batches 4 --strategy pipeline --runtime megatron",
 	"pipeline, devmap":            "llama-3.2-1b --gpus 2 --mode train --batch 8 --micro-batches 4 --strategy pipeline --runtime devmap",
+	"pipeline, activations away":  "llama-3.2-1b --gpus 2 --gpu h200-141gb --mode train --batch 8 --micro-batches 4 --strategy pipeline --runtime devmap --offload-activations full",
 	"pipeline, degrees":           "llama-3.1-8b --gpus 8 --mode train --batch 8 --micro-batches 4 --strategy pipeline --dp auto --tp auto",
 	"ddp, torch":                  "llama-3.2-1b --gpus 2 --mode train --batch 2 --strategy ddp",
 	"ddp, lightning":              "llama-3.2-1b --gpus 2 --mode train --batch 2 --strategy ddp --runtime lightning",

@@ -58,7 +58,7 @@ function gpuPictures(gpus, title) {
   const note = small ? 'The bars end at ' + bytes(whole) + ', ' + percent(whole, capacity) + ' of a GPU. The budget is beyond them.' : '';
   return el('figure', {}, el('figcaption', {}, el('h3', {}, title), note ? el('p', {}, note) : null, legend(used, 'c', small ? marks.filter(([style]) => style !== 'budget') : marks)),
     el('ul', {class: 'bars'}, kinds.map(([gpu, name]) => gpuBar(gpu, name, whole))),
-    tableLater(title + ', bytes', gpuColumns(gpus, used, measured), () => gpus.map((gpu) => gpuRow(gpu, used, measured, gpus.some((one) => one.usual_peak_bytes)))));
+    tableLater(title + ', bytes', gpuColumns(gpus, used, measured), () => gpus.map((gpu) => gpuRow(gpu, used, measured, gpus.some((one) => one.usual_peak_bytes), gpus.some((one) => one.host_bytes)))));
 }
 
 function highest(gpu) {
@@ -77,7 +77,7 @@ function gpuBar(gpu, name, whole) {
   const range = data.peak_open ? listOf(gpu.peak_range_bytes) : [];
   const text = 'peak ' + (gpu.at_least ? 'at least ' : '') + (range.length === 2 && range[0] < range[1] ? bytes(range[0]) + '–' + bytes(range[1]) : bytes(gpu.peak_bytes)) +
     (gpu.usual_peak_bytes ? ' (of the usual batch ' + bytes(gpu.usual_peak_bytes) + ')' : '') + ', with ' + overhead() + ' ' + bytes(used) + ' of ' + bytes(budget) + ', ' + percent(used, budget) +
-    (high > 0 ? '; allocator up to ' + bytes(used + high) : '');
+    (high > 0 ? '; allocator up to ' + bytes(used + high) : '') + (gpu.host_bytes ? '; ' + bytes(gpu.host_bytes) + ' of activations in host memory' : '');
   const label = name + ': ' + text;
   const picture = bar(parts, whole, label);
   const mark = el('span', {class: 'budget-mark', title: 'budget ' + bytes(budget)});
@@ -118,13 +118,13 @@ function measuredBars(gpu, whole) {
 
 function gpuColumns(gpus, used, measured) {
   const number = (head) => ({head, number: true});
-  return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), ...(data.peak_open ? [number('peak, lowest'), number('peak, highest')] : []), ...(gpus.some((gpu) => gpu.usual_peak_bytes) ? [number('usual peak')] : []), number(overhead()),
+  return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), ...(data.peak_open ? [number('peak, lowest'), number('peak, highest')] : []), ...(gpus.some((gpu) => gpu.usual_peak_bytes) ? [number('usual peak')] : []), ...(gpus.some((gpu) => gpu.host_bytes) ? [number('in host memory')] : []), number(overhead()),
     number('allocator, lowest'), number('allocator, highest'), number('used on the device'), number('budget'), {head: 'Verdict'}, {head: 'Peak at'},
     ...(measured ? measuredKinds.map(([, name]) => number('measured: ' + name)) : [])];
 }
 
-function gpuRow(gpu, used, measured, usual) {
-  return [gpuName(gpu), gpu.gpu, ...used.map(([index]) => gpu.bytes[index]), gpu.peak_bytes, ...(data.peak_open ? [0, 1].map((end) => listOf(gpu.peak_range_bytes)[end] ?? '') : []), ...(usual ? [gpu.usual_peak_bytes ?? ''] : []), gpu.overhead_bytes ?? '', ...slackOf(gpu),
+function gpuRow(gpu, used, measured, usual, host) {
+  return [gpuName(gpu), gpu.gpu, ...used.map(([index]) => gpu.bytes[index]), gpu.peak_bytes, ...(data.peak_open ? [0, 1].map((end) => listOf(gpu.peak_range_bytes)[end] ?? '') : []), ...(usual ? [gpu.usual_peak_bytes ?? ''] : []), ...(host ? [gpu.host_bytes ?? 0] : []), gpu.overhead_bytes ?? '', ...slackOf(gpu),
     gpu.used_bytes ?? '', gpu.budget_bytes ?? '', gpu.verdict ?? '', gpu.peak_at ?? '',
     ...(measured ? measuredKinds.map(([key]) => (gpu.measured || {})[key] ?? 'not known') : [])];
 }
