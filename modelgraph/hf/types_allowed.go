@@ -11,6 +11,7 @@ import (
 
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
+	noHeads(tree, of.object)
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
@@ -119,6 +120,11 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 			if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
 				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
 			}
+			place := on.place
+			if err := undivided(tree, class, on, rule); err != nil {
+				return err
+			}
+			of.place = place
 			return tree.unexplained(of, class, "no build was like it", "held", rule)
 		}
 	}

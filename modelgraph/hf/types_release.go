@@ -92,6 +92,9 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		in = newest.alone()
 		tree, class, err = in.treeOf(cfg)
 	}
+	if tree != nil && tree.small != nil {
+		return nil, tree.small
+	}
 	if err == nil {
 		graph, err = in.graph(cfg, tree, class, name, source)
 	}
@@ -101,7 +104,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	if tree.linear == nil {
 		tree.linear = linearOf(tree, class)
 	}
-	if cfg.shared.linear = tree.linear; cfg.has("quantization_config") && tree.linear == nil {
+	if cfg.shared.linear = tree.linear; cfg.has("quantization_config") && tree.linear == nil && !tree.reviewed { // reviewed operations show it
 		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
 	}
 	older := ""
