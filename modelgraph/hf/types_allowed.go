@@ -115,18 +115,19 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 		}
 	}
 	for _, rule := range class.Met {
-		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
-			of.place = on.place
-			if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
-				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
-			}
-			place := on.place
-			if err := undivided(tree, class, on, rule); err != nil {
-				return err
-			}
-			of.place = place
-			return tree.unexplained(of, class, "no build was like it", "held", rule)
+		on := at[rule[0]]
+		if on.met(rule[1:]) || of.asComputed(rule) || class.leavesAll(rule) {
+			continue
 		}
+		place := on.place
+		if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
+			return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
+		}
+		if err := undivided(tree, class, on, rule); err != nil {
+			return err
+		}
+		of.place = place
+		return tree.unexplained(of, class, "no build was like it", "held", rule)
 	}
 	return nil
 }

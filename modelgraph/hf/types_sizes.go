@@ -50,10 +50,6 @@ func undivided(tree *typeTree, class *typeClass, of *evaluation, rule []any) err
 		return nil
 	}
 	size, heads := of.eval(whole, nil), of.eval(by, nil)
-	if of.err != nil {
-		of.err = nil
-		return nil
-	}
 	sizes := strings.Join(slices.Compact(fieldsIn(whole, nil)), ", ")
 	return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + path, Msg: fmt.Sprintf(notDivide, heads, size, sizes, class.Class, tree.in.name)}
 }

@@ -197,10 +197,12 @@ func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []
 	const largest = 1 << 50
 	for i, dim := range dims {
 		n, ok := number(of.eval(dim, stars))
-		if of.err == nil && ok && n <= 0 && !isBuffer && !of.standard(dim) {
+		bad := !ok || n < 0 || n > largest || n != math.Trunc(n)
+		if ok && n <= 0 && !isBuffer && !of.standard(dim) {
 			emptied(tree, of, dim)
+			bad = bad || of.zeroed(dim)
 		}
-		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && of.zeroed(dim) && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
+		if bad && of.err == nil {
 			of.fail("size %v of %q", n, name)
 		}
 		t.shape[i] = int64(n)
