@@ -58,10 +58,6 @@ func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Top
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := question.Numbers()
-	if err != nil {
-		return nil, err
-	}
 	// Orders are found with fewer micro-batches: enough for all GPUs to be busy.
 	if few := 2*int64(len(budgets.Devices)) + 8; workload.MicroBatches > few {
 		short := narrow
@@ -76,32 +72,50 @@ func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Top
 	if err != nil {
 		return nil, err
 	}
+	if !best.Fits() {
+		return tooFull(ctx, problem, best, question)
+	}
+	return proved(problem, question, best, ctx.Err() != nil)
+}
+
+// proved certifies a choice against the bound of all choices of a question.
+func proved(problem *Problem, question *scheduletime.Question, choice *scheduletime.Choice, stopped bool) (*Solution, error) {
+	numbers, err := question.Numbers()
+	if err != nil {
+		return nil, err
+	}
+	bound := numbers.Bound(choice.Step)
+	if err := checkNumbers(numbers, bound); err != nil {
+		return nil, err
+	}
+	return certifyChoice(problem, Time, choice, certificate.Claim{
+		Value: choice.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: stopped,
+	})
+}
+
+func certifyChoice(problem *Problem, objective Objective, choice *scheduletime.Choice, claim certificate.Claim) (*Solution, error) {
 	chosen := *problem
-	chosen.Costs, chosen.Objective = best.Table, Time
+	chosen.Costs, chosen.Objective = choice.Table, objective
 	in, err := chosen.resolve()
 	if err != nil {
 		return nil, err
 	}
-	if !best.Fits() {
-		return tooFull(ctx, in, best, question)
-	}
-	bound := numbers.Bound(best.Step)
-	if err := checkNumbers(numbers, bound); err != nil {
-		return nil, err
-	}
-	answer := &instance.Answer{
-		Map: best.Map, Tried: best.Tried,
-		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
-	}
-	return certify(in, answer, scheduleMethod{})
+	return certify(in, &instance.Answer{Map: choice.Map, Tried: choice.Tried, Claim: claim}, scheduleMethod{offloads: problem.Costs.Workload.OffloadActivations == recomputeAuto})
 }
 
 // scheduleMethod names the search in a solution.
-type scheduleMethod struct{ instance.Method }
+type scheduleMethod struct {
+	instance.Method
+	offloads bool // it chose the blocks whose activations wait in host memory
+}
 
 // Why implements [instance.Method].
-func (scheduleMethod) Why(*instance.Instance) string {
-	return "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
+func (method scheduleMethod) Why(*instance.Instance) string {
+	out := "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
+	if method.offloads {
+		out += "; activations leave for host memory where the link moves them without waiting"
+	}
+	return out
 }
 
 // scheduleQuestion returns what the workload leaves open. Each search of another method for a start
@@ -222,10 +236,8 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
 // how much memory each GPU needs for one micro-batch at a time.
-func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
-	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}}
-	in = in.For(instance.Memory)
-	sol, err := certify(in, answer, scheduleMethod{})
+func tooFull(ctx context.Context, problem *Problem, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
+	sol, err := certifyChoice(problem, Memory, best, certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums})
 	if err != nil {
 		return nil, err
 	}

@@ -42,10 +42,8 @@ func (question *Question) mapOf(kind costmodel.ScheduleKind, cuts []int) devicem
 }
 
 // even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
-func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
-	schedule := search.schedule(kind)
-	items, runs := search.Items.Count(), int(schedule.Runs())
-	sums := search.works(table)
+func (prices *prices) even(schedule costmodel.Schedule) []int {
+	items, runs, sums := len(prices.works)-1, int(schedule.Runs()), prices.works
 	owned := make([]float64, schedule.Stages)
 	for run := range runs {
 		owned[schedule.RunRank(int64(run))]++

@@ -216,18 +216,18 @@ func (search *search) stopped() bool { return search.ctx.Err() != nil }
 func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choice, failed error) {
 	for _, all := range []bool{false, true} {
 		again := slices.Repeat([]bool{all}, len(search.Blocks))
-		table, err := search.Table(kind, again)
+		prices, err := search.prices(kind, again)
 		if err != nil {
 			return best, err
 		}
 		var starts [][]int
 		if known := search.quick[kind]; known == nil {
-			starts = append(starts, search.even(kind, table))
+			starts = append(starts, prices.even(search.schedule(kind)))
 		} else if !all {
 			best = known
 		}
 		if others {
-			if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
+			if cuts := search.cutsOf(search.Start(prices.Table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
 				starts = append(starts, cuts)
 			}
 		}
