@@ -20,17 +20,17 @@ import (
 // GPUs.
 type hostSearch struct {
 	*Problem
-	budgets  *costmodel.Topology
-	settings Settings
-	blocks   []int
+	budgets *costmodel.Topology
+	blocks  []int
 }
 
 // solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
 // block leaves, from the smallest k on at which the link moves a block in the time of k blocks. Then
 // blocks return that do not have to leave.
 func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
-	settings.TimeLimit = max(1, cmp.Or(settings.TimeLimit, DefaultTimeLimit)/hostTries)
-	search := &hostSearch{problem, budgets, settings, blocksOf(problem.Graph)}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
+	defer cancel()
+	search := &hostSearch{problem, budgets, blocksOf(problem.Graph)}
 	best, failed := search.solve(ctx, make([]bool, len(search.blocks)))
 	if failed != nil && !infeasible(failed) || failed == nil && best.Status == Optimal {
 		return best, failed
@@ -66,9 +66,6 @@ func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed err
 	return best, failed
 }
 
-// hostTries is how many searches share the time.
-const hostTries = 3
-
 func infeasible(err error) bool {
 	_, ok := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
 	return ok
@@ -101,7 +98,7 @@ func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, e
 	if err != nil {
 		return nil, err
 	}
-	found, err := solveSchedule(ctx, problem, search.budgets, search.settings)
+	found, err := solveSchedule(ctx, problem, search.budgets, halfTime(ctx))
 	if err != nil || problem.Costs.Workload.OffloadActivations == "" {
 		return found, err
 	}
