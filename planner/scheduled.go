@@ -90,17 +90,18 @@ func proved(problem *Problem, question *scheduletime.Question, choice *schedulet
 	}
 	return certifyChoice(problem, Time, choice, certificate.Claim{
 		Value: choice.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: stopped,
-	})
+	}, scheduleMethod{offloads: problem.Costs.Workload.OffloadActivations == recomputeAuto})
 }
 
-func certifyChoice(problem *Problem, objective Objective, choice *scheduletime.Choice, claim certificate.Claim) (*Solution, error) {
+// certifyChoice certifies the claim of a method about its choice.
+func certifyChoice(problem *Problem, objective Objective, choice *scheduletime.Choice, claim certificate.Claim, method instance.Method) (*Solution, error) {
 	chosen := *problem
 	chosen.Costs, chosen.Objective = choice.Table, objective
 	in, err := chosen.resolve()
 	if err != nil {
 		return nil, err
 	}
-	return certify(in, &instance.Answer{Map: choice.Map, Tried: choice.Tried, Claim: claim}, scheduleMethod{offloads: problem.Costs.Workload.OffloadActivations == recomputeAuto})
+	return certify(in, &instance.Answer{Map: choice.Map, Tried: choice.Tried, Claim: claim}, method)
 }
 
 // scheduleMethod names the search in a solution.
@@ -237,7 +238,7 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
 // how much memory each GPU needs for one micro-batch at a time.
 func tooFull(ctx context.Context, problem *Problem, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
-	sol, err := certifyChoice(problem, Memory, best, certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums})
+	sol, err := certifyChoice(problem, Memory, best, certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}, scheduleMethod{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// cutsOf returns the cuts of a map, by items.
-func (question *Question) cutsOf(placement devicemap.Map) (cuts []int) {
+// cutsOf returns the cuts of a map, by items; nil if it has not the runs of the schedule.
+func (question *Question) cutsOf(kind costmodel.ScheduleKind, placement devicemap.Map) (cuts []int) {
 	if placement == nil {
 		return nil
 	}
@@ -17,6 +17,9 @@ func (question *Question) cutsOf(placement devicemap.Map) (cuts []int) {
 		if unit := question.Items.Units(item)[0]; item == 0 || placement[unit] != placement[question.Items.Units(item - 1)[0]] {
 			cuts = append(cuts, item)
 		}
+	}
+	if len(cuts) != int(question.schedule(kind).Runs()) {
+		return nil
 	}
 	return append(cuts, question.Items.Count())
 }
