@@ -35,11 +35,10 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 	if failed != nil && !infeasible(failed) || failed == nil && best.Status == Optimal {
 		return best, failed
 	}
-	best, failed = search.spaced(ctx, best, failed)
-	if failed == nil && best.Costs.Workload.OffloadActivations != "" {
-		best, failed = search.fewest(best)
+	if best, failed = search.spaced(ctx, best, failed); failed != nil {
+		return best, failed
 	}
-	return search.certified(best, failed)
+	return search.certified(best)
 }
 
 // spaced returns the best of a solution, with the error that makes it none, and of those with every
@@ -102,20 +101,16 @@ func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, e
 	if err != nil || problem.Costs.Workload.OffloadActivations == "" {
 		return found, err
 	}
-	if err := found.hosted(); err != nil {
-		return found, search.large(found, err.Error())
+	large, host := found.tooLarge(), found.hosted()
+	switch {
+	case host != nil:
+		large.Offload = host.Error()
+	case waits(found):
+		large.Offload = "the link moves blocks more slowly than they run"
+	default:
+		return found, nil
 	}
-	if waits(found) {
-		return found, search.large(found, "the link moves blocks more slowly than they run")
-	}
-	return found, nil
-}
-
-// large says that a solution is no answer.
-func (search *hostSearch) large(found *Solution, why string) error {
-	out := found.tooLarge()
-	out.Offload = why
-	return out
+	return found, large
 }
 
 // waits reports that a step is longer than without its copies.
@@ -186,10 +181,11 @@ func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
 	return best, nil
 }
 
-// certified certifies the choice against all choices of blocks, or returns the error.
-func (search *hostSearch) certified(best *Solution, failed error) (*Solution, error) {
-	if failed != nil {
-		return best, failed
+// certified certifies the choice with the fewest blocks against all choices of blocks.
+func (search *hostSearch) certified(best *Solution) (*Solution, error) {
+	best, err := search.fewest(best)
+	if err != nil {
+		return nil, err
 	}
 	free, err := search.all()
 	if err != nil {

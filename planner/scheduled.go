@@ -211,27 +211,25 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 		if table := tables[at]; table != nil {
 			return table, nil
 		}
-		// Orders of one form have the same costs.
-		form := key{fmt.Sprint("a form: ", kind.Split(), kind.Vee(), kind.Loops()), workload.Recompute}
-		if known := tables[form]; kind.OwnOrder() && known != nil {
-			table := *known
-			table.Workload.Schedule = kind
-			tables[at] = &table
-			return &table, nil
+		base := at
+		if kind.OwnOrder() { // orders of one form have the same costs
+			base.schedule = fmt.Sprint("a form: ", kind.Split(), kind.Vee(), kind.Loops())
 		}
-		resolved, err := estimate.Resolve(problem.Graph, workload)
-		if err != nil {
-			return nil, err
+		if tables[base] == nil {
+			resolved, err := estimate.Resolve(problem.Graph, workload)
+			if err != nil {
+				return nil, err
+			}
+			table, err := estimate.Table(problem.Graph, resolved)
+			if err != nil {
+				return nil, err
+			}
+			tables[base] = table
 		}
-		table, err := estimate.Table(problem.Graph, resolved)
-		if err != nil {
-			return nil, err
-		}
-		tables[at] = table
-		if kind.OwnOrder() {
-			tables[form] = table
-		}
-		return table, nil
+		table := *tables[base]
+		table.Workload.Schedule = kind
+		tables[at] = &table
+		return &table, nil
 	}
 }
 

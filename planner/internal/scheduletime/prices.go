@@ -77,7 +77,7 @@ func (search *search) against(other *Choice, kind costmodel.ScheduleKind, cuts [
 	if other != nil && out.Share > max(1, other.Share) {
 		return out, nil
 	}
-	if other != nil && prices.ticks != nil && out.Share <= 1 && prices.busiest(search.schedule(kind), cuts) >= other.Step {
+	if other != nil && prices.ticks != nil && max(out.Share, other.Share) <= 1 && prices.busiest(search.schedule(kind), cuts) >= other.Step {
 		out.Step = math.Inf(1)
 		return out, nil
 	}
