@@ -32,7 +32,7 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 	defer cancel()
 	search := &hostSearch{problem, budgets, blocksOf(problem.Graph)}
 	best, failed := search.solve(ctx, make([]bool, len(search.blocks)))
-	if failed != nil && !infeasible(failed) || failed == nil && best.Status == Optimal {
+	if failed != nil && infeasible(failed) == nil || failed == nil && best.Status == Optimal {
 		return best, failed
 	}
 	if best, failed = search.spaced(ctx, best, failed); failed != nil {
@@ -54,24 +54,27 @@ func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed err
 			moved[block] = true
 		}
 		found, why := search.solve(ctx, moved)
-		switch {
+		switch large := infeasible(why); {
 		case why == nil: // a longer distance moves less
 			if failed != nil || found.Value < best.Value {
-				return found, nil
+				best, failed = found, nil
 			}
-			return best, nil
-		case !infeasible(why):
+			return best, failed
+		case large == nil:
 			return nil, why
-		case failed != nil && (best == nil || found.LargestShare < best.LargestShare):
+		case failed == nil:
+		case found.LargestShare <= 1: // it is no answer for another reason
+			infeasible(failed).Offload = large.Offload
+		case found.LargestShare < best.LargestShare:
 			best, failed = found, why
 		}
 	}
 	return best, failed
 }
 
-func infeasible(err error) bool {
-	_, ok := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
-	return ok
+func infeasible(err error) *InfeasibleError {
+	large, _ := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
+	return large
 }
 
 // under returns the problem under a workload with these blocks in host memory.
@@ -124,8 +127,7 @@ func waits(found *Solution) bool {
 	for i := range table.Units {
 		table.Units[i].Regions.Moved = 0
 	}
-	without := devicemap.StepSeconds(&table, found.Topology, found.Map)
-	with := devicemap.StepSeconds(found.Costs, found.Topology, found.Map)
+	without, with := devicemap.StepSeconds(&table, found.Topology, found.Map), devicemap.StepSeconds(found.Costs, found.Topology, found.Map)
 	return with == nil || without == nil || *with > *without*(1+1e-12)
 }
 
