@@ -163,11 +163,11 @@ func TestReplayedCells(t *testing.T) {
 			continue
 		}
 		replayed++
-		if off, _, _ := cell.off(t, gpu, "5.24"); max(off, -off) > 0.0002 {
+		if off, _, _ := cell.off(t, gpu, "5.24"); max(off, -off) > 0.001 {
 			t.Errorf("%s %s, batch %d × %d: off by %+.3f %%", cell.Type, cell.Cell, cell.Batch, cell.Seq, 100*off)
 		}
 	}
-	if replayed < 30 {
+	if replayed < 90 {
 		t.Errorf("%d cells are replayed", replayed)
 	}
 	t.Logf("%d cells", replayed)
@@ -283,7 +283,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 // Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 510, "peaks_sweep.jsonl.gz": 1135} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 529, "peaks_sweep.jsonl.gz": 1177} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {
