@@ -218,7 +218,7 @@ func (solution *Solution) hosted() error {
 	}
 	if need, has := devicemap.HostBytes(solution.Devices), solution.Topology.HostMemoryBytes; need > has {
 		return costmodel.Refuse(costmodel.Set("offload_activations", solution.Costs.Workload.OffloadActivations),
-			"activations take %d bytes of the host's memory, and host_memory_bytes of the topology is %d: %v too little. Offload fewer blocks, or recompute them: %v",
+			"activations take %d bytes of the host's memory, and host_memory_bytes is %d: %v too little. Offload fewer blocks, or recompute them: %v",
 			need, has, costmodel.Bytes(need-has), costmodel.Set("recompute", costmodel.RecomputeFull))
 	}
 	return nil

@@ -113,7 +113,7 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	if little := fixtures.Must(solution("auto", 1<<30))(t); little.Costs.Workload.OffloadActivations != "" || little.Value != without.Value {
 		t.Errorf("with 1 GiB of host memory, blocks %q take %v s", little.Costs.Workload.OffloadActivations, little.Value)
 	}
-	if _, err := solution("full", 1<<30); err == nil || !strings.Contains(err.Error(), " bytes of the host's memory, and host_memory_bytes of the topology is 1073741824: ") {
+	if _, err := solution("full", 1<<30); err == nil || !strings.Contains(err.Error(), " bytes of the host's memory, and host_memory_bytes is 1073741824: ") {
 		t.Errorf("all blocks with 1 GiB of host memory: %v", err)
 	}
 	budget, recompute = 23<<30, "none"
@@ -124,7 +124,7 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 		t.Errorf("with too little of both memories: %v", err)
 	}
 	kind = "rtx-4090"
-	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate (devmap probe measures it; pinned_bytes_per_second in a file of --topology gives it)`) {
+	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate: devmap probe measures it, or --topology FILE gives pinned_bytes_per_second`) {
 		t.Errorf("without the rate of a link: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func WithCopies(topology *costmodel.Topology) (*costmodel.Topology, error) {
 		}
 		gpu, err := Find(device.Name)
 		if err != nil || gpu.PinnedBytesPerSecond == 0 {
-			return nil, fmt.Errorf("GPU %d (%q) copies to the host at an unknown rate (devmap probe measures it; pinned_bytes_per_second in a file of --topology gives it)", i, device.Name)
+			return nil, fmt.Errorf("GPU %d (%q) copies to the host at an unknown rate: devmap probe measures it, or --topology FILE gives pinned_bytes_per_second", i, device.Name)
 		}
 		device.PinnedBytesPerSecond = gpu.PinnedBytesPerSecond
 	}
