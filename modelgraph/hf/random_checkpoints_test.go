@@ -57,14 +57,21 @@ func TestCheckpoints(t *testing.T) {
 
 // beforeFiles is the graph that a folder's files are joined with.
 func beforeFiles(text []byte, release ...string) (*modelgraph.Graph, *config, error) {
-	graph, f, cfg, err := fromConfig("config.json", text, release...)
-	switch {
-	case cfg != nil && errors.As(err, new(*unknownFamilyError)):
-		graph, err = byRelease(graph, cfg, err, "m", "config.json")
-	case err == nil && families[cfg.name("model_type")] != f:
+	graph, f, cfg, err := unquantised(text, release...)
+	if err == nil && f != nil && families[cfg.name("model_type")] != f {
 		err = errors.New("read as another type")
 	}
 	return graph, cfg, err
+}
+
+// unquantised is the graph of a config by its reader, which it gives, else by the table.
+func unquantised(text []byte, release ...string) (*modelgraph.Graph, *family, *config, error) {
+	graph, f, cfg, err := fromConfig("config.json", text, release...)
+	if cfg != nil && errors.As(err, new(*unknownFamilyError)) {
+		graph, err = byRelease(graph, cfg, err, "m", "config.json")
+		return graph, nil, cfg, err
+	}
+	return graph, f, cfg, err
 }
 
 // read joins the config with the files' headers, and counts the tensors left over.

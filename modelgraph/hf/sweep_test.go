@@ -152,7 +152,7 @@ func TestPublicConfigs(t *testing.T) {
 	}
 	readGzip(t, "../../fixtures/oracle/public.json.gz", &models)
 	for _, m := range models {
-		g, _, _, err := fromConfig("config.json", m.Config) // weights, before they were quantised
+		g, _, _, err := unquantised(m.Config) // weights, before they were quantised
 		switch {
 		case err != nil && publicRead[m.Name]:
 			t.Errorf("%s: %v", m.Name, err)

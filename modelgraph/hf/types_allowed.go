@@ -11,6 +11,7 @@ import (
 
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
+	noHeads(tree, of.object)
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
@@ -114,13 +115,19 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 		}
 	}
 	for _, rule := range class.Met {
-		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
-			of.place = on.place
-			if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
-				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
-			}
-			return tree.unexplained(of, class, "no build was like it", "held", rule)
+		on := at[rule[0]]
+		if on.met(rule[1:]) || of.asComputed(rule) || class.leavesAll(rule) {
+			continue
 		}
+		place := on.place
+		if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
+			return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
+		}
+		if err := undivided(tree, class, on, rule); err != nil {
+			return err
+		}
+		of.place = place
+		return tree.unexplained(of, class, "no build was like it", "held", rule)
 	}
 	return nil
 }

@@ -85,6 +85,7 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	}
 	if !op.line.reviewed {
 		op.used()
+		op.freeze()
 		op.rest()
 	}
 }

@@ -92,29 +92,33 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		in = newest.alone()
 		tree, class, err = in.treeOf(cfg)
 	}
+	if tree != nil && tree.small != nil {
+		return nil, tree.small
+	}
 	if err == nil {
 		graph, err = in.graph(cfg, tree, class, name, source)
 	}
 	if err != nil {
 		return nil, cmp.Or(in.lacking(cfg), err)
 	}
-	if tree.linear == nil {
-		tree.linear = linearOf(tree, class)
+	if cfg.shared.linear = tree.linear; tree.linear == nil {
+		cfg.shared.linear = linearOf(tree, class)
 	}
-	if cfg.shared.linear = tree.linear; cfg.has("quantization_config") && tree.linear == nil {
+	if cfg.has("quantization_config") && cfg.shared.linear == nil && !tree.reviewed { // reviewed operations show it
 		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
 	}
-	older := ""
-	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {
-		older = fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class.Class, in.name)
-	}
-	for _, note := range []string{older, in.compared(cfg, tree, class.Class), newerNote(cfg)} {
-		if note != "" && (note == older || !cfg.shared.asked) {
-			graph.Warnings = append(graph.Warnings, note)
-		}
-	}
-	if note := timmNote(tree); note != "" { // --transformers does not choose timm
-		graph.Warnings = append(graph.Warnings, note)
-	}
+	graph.Warnings = append(graph.Warnings, in.notes(cfg, tree, class.Class)...)
 	return graph, nil
+}
+
+// notes say how other releases read a config.
+func (in *release) notes(cfg *config, tree *typeTree, class string) (notes []string) {
+	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {
+		notes = append(notes, fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class, in.name))
+	}
+	if !cfg.shared.asked {
+		notes = append(notes, in.compared(cfg, tree, class), newerNote(cfg))
+	}
+	notes = append(notes, timmNote(tree)) // --transformers does not choose timm
+	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }

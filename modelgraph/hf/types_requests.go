@@ -23,7 +23,7 @@ type requestWord struct {
 	what    byte // as in [learned.Requests]
 	at      int32
 	section int  // -1: its own block
-	from    byte // where layers count from: '+' the word's own, 'e' the last, ' ' the first
+	from    byte // where layers count from: '+' the word's own, 'e' the last, '0' the first; 0: the section is no list's
 	layer   int
 }
 
@@ -122,9 +122,10 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 	for at, section := range sections {
 		count := 1
 		if section.list != "" {
-			if count = t.counts[section.list]; count < max(1, section.least) {
-				return nil
-			}
+			count = t.counts[section.list]
+		}
+		if count < max(1, section.least) {
+			return nil
 		}
 		first[at] = make([][2]int32, count)
 		for turn := range count {
@@ -139,21 +140,16 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 			first[at][layer] = [2]int32{births, births + int32(block.births)}
 			births += int32(block.births)
 			for _, word := range block.words {
+				if word.what == learned.Dropped && !drops {
+					word.what = learned.Output
+				}
 				event := learned.Request{What: word.what, At: word.at}
-				switch {
-				case word.what == learned.Dropped && !drops:
-					event.What = learned.Output
-					fallthrough
-				case word.what != learned.Gone:
-					results = append(results, event.What == learned.Output)
-				default:
-					event.At = word.birth(first, at, layer)
-					if event.At < 0 || int(event.At) >= len(results) { // fewer layers than any build had
-						return nil
-					}
-					if results[event.At] {
-						continue
-					}
+				if word.what != learned.Gone {
+					results = append(results, word.what == learned.Output)
+				} else if event.At = word.birth(first, at, layer); event.At < 0 || int(event.At) >= len(results) {
+					return nil // fewer layers than any build had
+				} else if results[event.At] {
+					continue
 				}
 				out.Events = append(out.Events, event)
 			}

@@ -12,9 +12,6 @@ import (
 // layer has an operation, reads, is read or is tied, and one has a matrix (a tower). Biases of a
 // head run without an operation.
 func (op *operating) rest() {
-	for i := range op.layers {
-		op.layers[i].Params = op.passive(&op.layers[i])
-	}
 	reached, matrix := make(map[string]bool), make(map[string]bool)
 	up := func(set map[string]bool, names ...string) {
 		for _, at := range names {
@@ -47,14 +44,17 @@ func (op *operating) rest() {
 	}
 }
 
-// passive are the parameters of a layer, frozen if its forward keeps gradients from them. MRA's attention
+// freeze freezes parameters if the layer's forward keeps gradients from them. MRA's attention
 // gives zeros without its kernel package (modeling_mra.py, mra2_attention). An indexer runs without
 // gradients (modeling_glm_moe_dsa.py, GlmMoeDsaIndexer).
-func (op *operating) passive(layer *modelgraph.Layer) []modelgraph.Tensor {
-	params := slices.Clone(layer.Params)
-	for i := range params {
-		name := "." + modelgraph.FullName(layer.Name, params[i].Name)
-		params[i].Frozen = params[i].Frozen || strings.Contains(name, ".indexer.") || op.line.Config == "MraConfig" && strings.Contains(name, ".attention.self.")
+func (op *operating) freeze() {
+	for i := range op.layers {
+		layer := &op.layers[i]
+		layer.Params = slices.Clone(layer.Params)
+		for j := range layer.Params {
+			param := &layer.Params[j]
+			name := "." + modelgraph.FullName(layer.Name, param.Name)
+			param.Frozen = param.Frozen || strings.Contains(name, ".indexer.") || op.line.Config == "MraConfig" && strings.Contains(name, ".attention.self.")
+		}
 	}
-	return params
 }

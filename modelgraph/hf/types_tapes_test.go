@@ -260,7 +260,8 @@ func TestRequests(t *testing.T) {
 			}
 		}
 		slices.Sort(gradients)
-		if slices.Sort(params); !slices.Equal(gradients, params) {
+		slices.Sort(params)
+		if !slices.Equal(gradients, params) {
 			t.Errorf("%d layers: gradients of %v bytes, parameters of %v", layers, gradients, params)
 		}
 	}
@@ -293,7 +294,7 @@ func TestTapesOfPaddedLengths(t *testing.T) {
 	graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": "longformer", "architectures": []string{"LongformerForMaskedLM"}, "attention_window": 256, "num_hidden_layers": 3}), newest.name))(t)
 	at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "longformer.encoder.layer.1.attention" })
 	saved := func(seq int64) learned.Storages {
-		return graph.Layers[at].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: seq, Alone: true}).Part.Saved
+		return graph.Layers[at].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: seq, Alone: true}).Saved
 	}
 	short, one, two, padded := saved(200), saved(256), saved(512), saved(300)
 	if fmt.Sprint(short) != fmt.Sprint(one) || fmt.Sprint(padded) != fmt.Sprint(two) || fmt.Sprint(one) == fmt.Sprint(two) {

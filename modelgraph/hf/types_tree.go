@@ -26,7 +26,8 @@ type typeTree struct {
 	reviewed  bool              // its operations were compared with measured steps
 	linear    []string          // modules that are linear layers, if that is known of all
 	depth     int
-	visited   int // names that were evaluated
+	visited   int   // names that were evaluated
+	small     error // a number of the file that no model runs with
 	// cause is the part of a class's line that refuses the config: [class, kind, …].
 	// fixtures/oracle/loosening.py collects builds that decide it.
 	cause []any
@@ -67,6 +68,9 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 			count, ok := number(v)
 			if !ok && v != nil || count != math.Trunc(count) {
 				of.fail("%s is no number of modules", inJSON(v))
+			}
+			if field, isField := class.Rounds[pattern[:part]].(string); isField {
+				tooSmall(tree, of.object, strings.TrimPrefix(field, "$"), 0)
 			}
 			if of.err != nil {
 				return nil
@@ -193,7 +197,12 @@ func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []
 	const largest = 1 << 50
 	for i, dim := range dims {
 		n, ok := number(of.eval(dim, stars))
-		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && of.zeroed(dim) && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
+		bad := !ok || n < 0 || n > largest || n != math.Trunc(n)
+		if ok && n <= 0 && !isBuffer && !of.standard(dim) {
+			emptied(tree, of, dim)
+			bad = bad || of.zeroed(dim)
+		}
+		if bad && of.err == nil {
 			of.fail("size %v of %q", n, name)
 		}
 		t.shape[i] = int64(n)

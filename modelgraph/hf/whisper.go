@@ -36,12 +36,11 @@ func readWhisper(cfg *config) *whisper {
 		encoder: fairseqBlock{
 			attention: equalHeads(cfg, hidden, 6, "num_attention_heads", "num_key_value_heads", "encoder_attention_heads"),
 			mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(1536, "encoder_ffn_dim"), Activation: act},
-			bias:      true, affine: true, // WhisperAttention's keys have no bias
 		},
 		decoder: fairseqBlock{
 			attention: equalHeads(cfg, hidden, 6, "decoder_attention_heads"),
 			mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(1536, "decoder_ffn_dim"), Activation: act},
-			bias:      true, affine: true, cross: true,
+			cross:     true,
 		},
 		tied: cfg.bool(true, "tie_word_embeddings"),
 	}

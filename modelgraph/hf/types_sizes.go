@@ -1,0 +1,91 @@
+package hf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+const (
+	notSize   = "%s is not a size: Transformers %s needs %v or more here; correct the field"
+	notDivide = "%v heads do not divide %v (%s), which a %s of Transformers %s needs; correct one of the fields"
+)
+
+// tooSmall notes the first number of the file that is too small for its field. Transformers may build such
+// a model, and cannot run it.
+func tooSmall(tree *typeTree, object *typeObject, path string, least float64) {
+	if n, isNumber := object.saidOf(path).(float64); isNumber && n < least && tree.small == nil {
+		tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + path, Msg: fmt.Sprintf(notSize, inJSON(n), tree.in.name, least)}
+	}
+}
+
+// noHeads notes numbers of heads below 1: classes divide by them, and few tensors show it.
+func noHeads(tree *typeTree, object *typeObject) {
+	for _, name := range slices.Sorted(maps.Keys(object.said)) {
+		usual, field := object.class.Fields[name]
+		if n, isNumber := usual.(float64); field && (usual == nil || isNumber && n > 0) && (strings.HasSuffix(name, "heads") || name == "n_head") {
+			tooSmall(tree, object, name, 1)
+		}
+	}
+}
+
+// emptied notes a parameter without elements, if a field of the file makes it so. A model may have no
+// layers, experts or labels.
+func emptied(tree *typeTree, of *evaluation, dim any) {
+	path := of.below1(dim)
+	if !slices.ContainsFunc([]string{"layers", "expert", "labels"}, func(count string) bool { return strings.Contains(path, count) }) {
+		tooSmall(tree, of.object, path, 1)
+	}
+}
+
+// undivided refuses heads that do not divide a size, if a condition of the class asks for it.
+func undivided(tree *typeTree, class *typeClass, of *evaluation, rule []any) error {
+	whole, by := divides(rule)
+	text, _ := by.(string)
+	path, isField := strings.CutPrefix(text, "$")
+	if !isField || !strings.Contains(path, "head") {
+		return nil
+	}
+	size, heads := of.eval(whole, nil), of.eval(by, nil)
+	sizes := strings.Join(slices.Compact(fieldsIn(whole, nil)), ", ")
+	return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + path, Msg: fmt.Sprintf(notDivide, heads, size, sizes, class.Class, tree.in.name)}
+}
+
+// divides are the sides of a condition that one number divides another; nil if it is another condition.
+func divides(rule []any) (whole, by any) {
+	condition, _ := rule[1].([]any)
+	if len(condition) < 2 {
+		return nil, nil
+	}
+	rest, _ := condition[1].([]any)
+	if len(rest) != 3 {
+		return nil, nil
+	}
+	quotient, _ := rest[1].([]any)
+	switch {
+	case rest[0] == "%" && rule[2] == false && condition[0] == "truth",
+		rest[0] == "%" && rule[2] == true && condition[0] == "==" && condition[2] == 0.0:
+		return rest[1], rest[2]
+	case rest[0] == "*" && rule[2] == true && condition[0] == "==" && deepEqual(quotient, []any{"//", condition[2], rest[2]}):
+		return condition[2], rest[2]
+	}
+	return nil, nil
+}
+
+// below1 is the first field that an expression reads and that the file sets to a number below 1; or "".
+func (of *evaluation) below1(e any) string {
+	for _, path := range fieldsIn(e, nil) {
+		if n, isNumber := of.object.saidOf(path).(float64); isNumber && n < 1 {
+			return path
+		}
+		if rule, ruled := of.rules[path]; ruled {
+			if inside := (&evaluation{object: of.object}).below1(rule); inside != "" {
+				return inside
+			}
+		}
+	}
+	return ""
+}
