@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // TestPadding: blocks of the allocator, in training and inference; the sizes
@@ -51,6 +53,20 @@ func TestUnusedParameters(t *testing.T) {
 		})
 		if made.Buckets == 0 || made.SecondBuckets > 0 != second || made.Marks == nil {
 			t.Errorf("recompute %s: buckets of %d B and again %d B, requests followed: %t", recompute, made.Buckets, made.SecondBuckets, made.Marks != nil)
+		}
+	}
+}
+
+// TestRequestsOfMicroBatches: a table of types has the requests of a step of one micro-batch alone.
+func TestRequestsOfMicroBatches(t *testing.T) {
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"num_hidden_layers":3,"dtype":"bfloat16"}`)))(t)
+	for micro, followed := range map[int64]bool{1: true, 2: false} {
+		made := table(t, graph, costmodel.Workload{
+			Preset: "accelerate-loop", Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Runtime: "accelerate", OneGPU: true, Batch: 4, MicroBatches: micro, Seq: 256,
+			Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
+		})
+		if (made.Marks != nil) != followed {
+			t.Errorf("%d micro-batches: requests followed: %t", micro, made.Marks != nil)
 		}
 	}
 }

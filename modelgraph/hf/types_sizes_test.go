@@ -23,6 +23,7 @@ func TestTypesSizes(t *testing.T) {
 		`{"model_type":"electra","embedding_size":0}`:                                                {"embedding_size", "0 is not a size"},
 		`{"model_type":"dinov3_vit","num_hidden_layers":-1}`:                                         {"num_hidden_layers", "-1 is not a size: Transformers 5.24 needs 0 or more here"},
 		`{"model_type":"lara_mini","architectures":["LaraMiniForCausalLM"],"num_attention_heads":0}`: {"num_attention_heads", "0 is not a size"},
+		`{"model_type":"pop2piano","tie_word_embeddings":false,"d_ff":0}`:                            {"d_ff", "0 is not a size"},
 	} {
 		_, err := FromConfig("config.json", []byte(config))
 		var refused *modelgraph.SyntaxError
