@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestSharedTables: the module that only holds the tokens' table of an encoder–decoder model is known to
-// compute nothing, by the readers and by the table. A module that the forward calls keeps its operation.
+// TestSharedTables: the module that only holds the tokens' table of an encoder–decoder model has the
+// operation of a bare parameter, by the readers and by the table. A module that the forward calls keeps its operation.
 func TestSharedTables(t *testing.T) {
 	for config, names := range map[string][2]string{
 		`{"model_type":"t5"}`:   {"shared", "decoder.embed_tokens"},
@@ -26,15 +26,15 @@ func TestSharedTables(t *testing.T) {
 			t.Errorf("%s: %v", config, err)
 			continue
 		}
-		held, called := false, false
+		stores, called := false, false
 		for i := range graph.Layers {
-			_, bare := graph.Layers[i].Op.(modelgraph.Parameter)
+			_, alone := graph.Layers[i].Op.(modelgraph.Parameter)
 			_, looksUp := graph.Layers[i].Op.(modelgraph.Embedding)
-			held = held || bare && graph.Layers[i].Name == names[0]
+			stores = stores || alone && graph.Layers[i].Name == names[0]
 			called = called || looksUp && graph.Layers[i].Name == names[1]
 		}
-		if !held || !called {
-			t.Errorf("%s: %s only holds: %t, %s looks up: %t", config, names[0], held, names[1], called)
+		if !stores || !called {
+			t.Errorf("%s: %s only holds: %t, %s looks up: %t", config, names[0], stores, names[1], called)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func tooSmall(tree *typeTree, object *typeObject, path string, least float64) {
 	}
 }
 
-// noHeads notes heads that are no number of 1 or more: classes divide by them, and few tensors show it.
+// noHeads notes numbers of heads below 1, and other values: classes divide by them, and few tensors show it.
 func noHeads(tree *typeTree, object *typeObject) {
 	for _, name := range slices.Sorted(maps.Keys(object.said)) {
 		usual, field := object.class.Fields[name]
