@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -196,5 +197,17 @@ func TestSameWork(t *testing.T) {
 				t.Errorf("batch %s: %s works on %d tokens a step, want %d", c.batch, row.Strategy, row.TokensPerStep, want)
 			}
 		}
+	}
+}
+
+// TestEstimateBand: a row says maybe, on tight GPUs too, if the plan's note says that the band includes a miss.
+func TestEstimateBand(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(config, []byte(`{"model_type":"longformer","architectures":["LongformerForMaskedLM"],"num_hidden_layers":48,"attention_window":512,"vocab_size":50265,"max_position_embeddings":4098}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gpus := []string{config, "--gpus", "2", "--gpu", "l4", "--mode", "train", "--batch", "3"}
+	if text := string(devmap(t, out.ExitDone, append([]string{"estimate"}, gpus...)...)); strings.Count(text, " maybe ") != 3 || strings.Contains(text, " tight ") {
+		t.Errorf("three rows do not say maybe:\n%s", text)
 	}
 }

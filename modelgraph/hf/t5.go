@@ -87,7 +87,7 @@ func (model *t5) build(modules *builder, cfg *config, class string) {
 	}
 	shared := dot(path, "shared")
 	// The table itself never runs: the stacks look up in theirs, tied to it.
-	modules.add(shared, modelgraph.Opaque{}, nil, tensor("weight", model.vocab, model.hidden))
+	modules.add(shared, modelgraph.Parameter{}, nil, tensor("weight", model.vocab, model.hidden))
 	tied := []string{dot(shared, "weight"), dot(path, "encoder.embed_tokens.weight")}
 	if cfg.bool(false, "is_decoder") && (token || class == "T5EncoderModel") {
 		cfg.fail("is_decoder", "true makes a decoder of the %s, which is not known here", class)

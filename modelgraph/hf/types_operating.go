@@ -83,6 +83,7 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	for i := range op.layers {
 		op.describe(&op.layers[i])
 	}
+	op.store()
 	if !op.line.reviewed {
 		op.used()
 		op.freeze()

@@ -8,6 +8,30 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// store gives a layer the operation of a bare parameter if it only holds a tied matrix. The forward calls it
+// in no build: it has no operation, reads nothing, and nothing reads it. So is the token table of
+// encoder–decoder models: their stacks look up in tables of their own (modeling_bart.py: BartModel, shared).
+func (op *operating) store() {
+	tied, read := make(map[string]bool), make(map[string]bool)
+	for name, owner := range op.ties {
+		tied[name], tied[owner] = true, true
+	}
+	for i := range op.layers {
+		for _, name := range op.layers[i].Inputs {
+			read[name] = true
+		}
+	}
+	for i := range op.layers {
+		layer := &op.layers[i]
+		if layer.Op != (modelgraph.Opaque{}) || layer.Declared != nil || len(layer.Inputs) > 0 || read[layer.Name] || len(layer.Params) != 1 {
+			continue
+		}
+		if table := layer.Params[0]; len(table.Shape) == 2 && tied[modelgraph.FullName(layer.Name, table.Name)] {
+			layer.Op = modelgraph.Parameter{}
+		}
+	}
+}
+
 // rest makes unused layers see no token, so that they get no gradients. A module is unused if no
 // layer has an operation, reads, is read or is tied, and one has a matrix (a tower). Biases of a
 // head run without an operation.

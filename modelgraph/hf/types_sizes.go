@@ -3,6 +3,7 @@ package hf
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,12 +23,32 @@ func tooSmall(tree *typeTree, object *typeObject, path string, least float64) {
 	}
 }
 
-// noHeads notes numbers of heads below 1: classes divide by them, and few tensors show it.
+// noHeads notes numbers of heads below 1, and other values: classes divide by them, and few tensors show it.
 func noHeads(tree *typeTree, object *typeObject) {
 	for _, name := range slices.Sorted(maps.Keys(object.said)) {
 		usual, field := object.class.Fields[name]
-		if n, isNumber := usual.(float64); field && (usual == nil || isNumber && n > 0) && (strings.HasSuffix(name, "heads") || name == "n_head") {
-			tooSmall(tree, object, name, 1)
+		n, isNumber := usual.(float64)
+		if !field || usual != nil && !(isNumber && n > 0) || !strings.HasSuffix(name, "heads") && name != "n_head" {
+			continue
+		}
+		tooSmall(tree, object, name, 1)
+		switch object.said[name].(type) {
+		case bool, string:
+			if isNumber && tree.small == nil {
+				tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + name, Msg: fmt.Sprintf(notSize, inJSON(object.said[name]), tree.in.name, 1)}
+			}
+		}
+	}
+	switch object.class.Config {
+	case "AlbertConfig": // layers share their tensors, which are there without any layer too
+		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 && tree.small == nil {
+			tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + "num_hidden_layers", Msg: fmt.Sprintf("%s: devmap counts layers that share tensors from 1 on; correct the field", inJSON(n))}
+		}
+	case "MptConfig": // modeling_mpt.py: MptAttention makes its heads in the forward alone
+		size, _ := number(object.values["d_model"])
+		heads, _ := number(object.values["n_heads"])
+		if heads >= 1 && math.Mod(size, heads) != 0 && tree.small == nil {
+			tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + "n_heads", Msg: fmt.Sprintf(notDivide, heads, size, "d_model", "MptModel", tree.in.name)}
 		}
 	}
 }

@@ -18,6 +18,11 @@ func TestTypesSizes(t *testing.T) {
 		`{"model_type":"blip-2","vision_config":{"num_attention_heads":5}}`:                          {"vision_config.num_attention_heads", "5 heads do not divide 1408 (hidden_size), which a Blip2VisionModel of Transformers 5.24 needs; correct one of the fields"},
 		`{"model_type":"roberta","num_attention_heads":7}`:                                           {"num_attention_heads", "7 heads do not divide 768 (hidden_size)"},
 		`{"model_type":"opt","hidden_size":-768}`:                                                    {"hidden_size", "-768 is not a size"},
+		`{"model_type":"mpt","d_model":2048,"n_heads":7}`:                                            {"n_heads", "7 heads do not divide 2048 (d_model), which a MptModel of Transformers 5.24 needs"},
+		`{"model_type":"mra","num_attention_heads":true}`:                                            {"num_attention_heads", "true is not a size"},
+		`{"model_type":"opt","num_attention_heads":"12"}`:                                            {"num_attention_heads", "\"12\" is not a size"},
+		`{"model_type":"albert","num_hidden_layers":0}`:                                              {"num_hidden_layers", "0: devmap counts layers that share tensors from 1 on"},
+		`{"model_type":"albert","num_hidden_layers":-1}`:                                             {"num_hidden_layers", "-1: devmap counts layers"},
 		`{"model_type":"mpnet","vocab_size":0}`:                                                      {"vocab_size", "0 is not a size"},
 		`{"model_type":"beit","patch_size":0}`:                                                       {"patch_size", "0 is not a size"},
 		`{"model_type":"electra","embedding_size":0}`:                                                {"embedding_size", "0 is not a size"},
@@ -34,6 +39,7 @@ func TestTypesSizes(t *testing.T) {
 	for _, config := range []string{ // none of something is a model
 		`{"model_type":"dinov3_vit","num_hidden_layers":0}`,
 		`{"model_type":"aria","text_config":{"moe_num_shared_experts":0}}`,
+		`{"model_type":"mpt","d_model":2048,"n_heads":64}`,
 		`{"model_type":"opt","dropout":0,"pad_token_id":-1}`,
 	} {
 		if _, err := FromConfig("config.json", []byte(config)); err != nil {

@@ -86,7 +86,19 @@ func tightNote(numbers []int, free, slack []int64, runtime string) string {
 // bandNotes names the device that lacks most memory at the high end of the prediction's band,
 // although its peak fits. Verdicts are about the peak itself.
 func bandNotes(band float64, devices []Prediction) []string {
-	worst, missing := -1, int64(0)
+	device := Missing(band, devices)
+	if device == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("the prediction's band of ±%.3g%% includes a miss: GPU %d may need up to %v and has %v",
+		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
+}
+
+// Missing returns the device that lacks most memory at the high end of the prediction's band,
+// although its peak fits; nil if none does. The band is a part of the peak.
+func Missing(band float64, devices []Prediction) *Prediction {
+	var worst *Prediction
+	missing := int64(0)
 	for i := range devices {
 		device := &devices[i]
 		ends := device.Predicted.PeakRangeBytes
@@ -94,15 +106,10 @@ func bandNotes(band float64, devices []Prediction) []string {
 			continue
 		}
 		if lacks := ends[1] + device.Predicted.OverheadBytes - device.Budget; lacks > missing {
-			worst, missing = i, lacks
+			worst, missing = device, lacks
 		}
 	}
-	if worst < 0 {
-		return nil
-	}
-	device := &devices[worst]
-	return []string{fmt.Sprintf("the prediction's band of ±%.3g%% includes a miss: GPU %d may need up to %v and has %v",
-		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
+	return worst
 }
 
 // preparedNotes says that the peak is the whole model before FSDP2 shards it.

@@ -32,7 +32,9 @@ func (of *comparison) automatic() []Row {
 			return []Row{row}
 		}
 	}
-	row.answer(&problem, assess(placed, report.Devices))
+	solution := assess(placed, report.Devices)
+	solution.Costs = problem.Costs
+	row.answer(&problem, solution)
 	return []Row{row}
 }
 

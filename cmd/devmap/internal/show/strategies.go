@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -187,7 +188,7 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 		bound = cmp.Or(bound, least(&row.Solution.Devices[i].Predicted))
 	}
 	switch {
-	case row.Fits && bound != "":
+	case row.Fits && (bound != "" || row.Solution.Costs != nil && devicemap.Missing(row.Solution.Costs.Band, row.Solution.Devices) != nil):
 		fits = "maybe"
 	case fits == "fits":
 		fits = "yes"
