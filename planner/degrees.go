@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/quote"
+	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/stagedegrees"
 )
@@ -186,15 +187,9 @@ func solveRecomputed(ctx context.Context, problem *Problem, settings Settings) (
 			}
 		}
 	}
-	chosen := *problem
-	chosen.Costs = best.Costs
-	in, err := chosen.resolve()
-	if err != nil {
-		return nil, err
-	}
-	return certify(in, &instance.Answer{Claim: certificate.Claim{
+	return certifyChoice(problem, Time, &scheduletime.Choice{Table: best.Costs}, certificate.Claim{
 		Value: best.Value, LowerBound: *devicemap.StepSeconds(problem.Costs, problem.Topology, nil), Bound: "no block recomputed", Rounding: certificate.Exact,
-	}}, recomputedMethod{})
+	}, recomputedMethod{})
 }
 
 // blocksOf returns the units that can be recomputed, ascending.

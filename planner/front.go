@@ -34,7 +34,7 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	case problem.Diffusion != nil:
 		return nil, timedPhases(problem.Objective)
 	case scheduled(&problem):
-		return frontOfSchedules(ctx, &problem, settings)
+		return frontOfSchedules(ctx, &problem)
 	case open(problem.Costs):
 		return nil, &costmodel.FieldError{Msg: costmodel.Messagef("a front is searched among maps of stages of one form: %v goes with degrees that are numbers", costmodel.Setting{Field: "objective", Value: "front"})}
 	}

@@ -11,9 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // hostSearch chooses the blocks whose activations wait in host memory, together with the order, the
@@ -22,26 +20,25 @@ import (
 // GPUs.
 type hostSearch struct {
 	*Problem
-	budgets  *costmodel.Topology
-	settings Settings
-	blocks   []int
+	budgets *costmodel.Topology
+	blocks  []int
 }
 
 // solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
 // block leaves, from the smallest k on at which the link moves a block in the time of k blocks. Then
 // blocks return that do not have to leave.
 func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
-	settings.TimeLimit = max(1, cmp.Or(settings.TimeLimit, DefaultTimeLimit)/hostTries)
-	search := &hostSearch{problem, budgets, settings, blocksOf(problem.Graph)}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
+	defer cancel()
+	search := &hostSearch{problem, budgets, blocksOf(problem.Graph)}
 	best, failed := search.solve(ctx, make([]bool, len(search.blocks)))
 	if failed != nil && !infeasible(failed) || failed == nil && best.Status == Optimal {
 		return best, failed
 	}
-	best, failed = search.spaced(ctx, best, failed)
-	if failed == nil && best.Costs.Workload.OffloadActivations != "" {
-		best, failed = search.fewest(best)
+	if best, failed = search.spaced(ctx, best, failed); failed != nil {
+		return best, failed
 	}
-	return search.certified(best, failed)
+	return search.certified(best)
 }
 
 // spaced returns the best of a solution, with the error that makes it none, and of those with every
@@ -54,40 +51,31 @@ func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed err
 	for _, spacing := range []int{first, first + 1, 2 * first} {
 		found, why := search.solve(ctx, search.every(spacing))
 		switch {
-		case why != nil && !infeasible(why):
+		case why == nil: // a longer distance moves less
+			if failed != nil || found.Value < best.Value {
+				return found, nil
+			}
+			return best, nil
+		case !infeasible(why):
 			return nil, why
-		case why != nil && failed == nil:
-		case why != nil && (best == nil || found.LargestShare < best.LargestShare):
+		case failed != nil && (best == nil || found.LargestShare < best.LargestShare):
 			best, failed = found, why
-		case why == nil && (failed != nil || found.Value < best.Value):
-			best, failed = found, nil
-		}
-		if why == nil {
-			break // a longer distance moves less
 		}
 	}
 	return best, failed
 }
-
-// hostTries is how many searches share the time.
-const hostTries = 3
 
 func infeasible(err error) bool {
 	_, ok := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
 	return ok
 }
 
-// with returns the problem with these blocks in host memory.
-func (search *hostSearch) with(moved []bool) (*Problem, error) {
-	workload := search.Costs.Workload
-	workload.OffloadActivations = costmodel.RecomputeOf(moved)
-	if workload.OffloadActivations == costmodel.RecomputeNone {
-		workload.OffloadActivations = ""
+// under returns the problem under a workload with these blocks in host memory.
+func (search *hostSearch) under(workload costmodel.Workload, moved []bool) (*Problem, error) {
+	workload.OffloadActivations = ""
+	if slices.Contains(moved, true) {
+		workload.OffloadActivations = costmodel.RecomputeOf(moved)
 	}
-	return search.under(workload)
-}
-
-func (search *hostSearch) under(workload costmodel.Workload) (*Problem, error) {
 	resolved, err := estimate.Resolve(search.Graph, workload)
 	if err != nil {
 		return nil, err
@@ -97,62 +85,50 @@ func (search *hostSearch) under(workload costmodel.Workload) (*Problem, error) {
 	return &out, err
 }
 
+// all returns the problem with all blocks in host memory.
+func (search *hostSearch) all() (*Problem, error) {
+	return search.under(search.Costs.Workload, slices.Repeat([]bool{true}, len(search.blocks)))
+}
+
 // solve solves the problem with these blocks in host memory. Blocks for which the found step waits
 // are no answer.
 func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, error) {
-	problem, err := search.with(moved)
+	problem, err := search.under(search.Costs.Workload, moved)
 	if err != nil {
 		return nil, err
 	}
-	found, err := solveSchedule(ctx, problem, search.budgets, search.settings)
+	found, err := solveSchedule(ctx, problem, search.budgets, halfTime(ctx))
 	if err != nil || problem.Costs.Workload.OffloadActivations == "" {
 		return found, err
 	}
-	if err := found.hosted(); err != nil {
-		return found, search.large(found, err.Error())
+	large, host := found.tooLarge(), found.hosted()
+	switch {
+	case host != nil:
+		large.Offload = host.Error()
+	case waits(found):
+		large.Offload = "the link moves blocks more slowly than they run"
+	default:
+		return found, nil
 	}
-	if waits, err := search.waits(found); err != nil {
-		return nil, err
-	} else if waits {
-		return found, search.large(found, "the link moves blocks more slowly than they run")
-	}
-	return found, nil
-}
-
-// large says that a solution is no answer.
-func (search *hostSearch) large(found *Solution, why string) error {
-	out := found.tooLarge()
-	out.Offload = why
-	return out
+	return found, large
 }
 
 // waits reports that a step is longer than without its copies.
-func (search *hostSearch) waits(found *Solution) (bool, error) {
+func waits(found *Solution) bool {
 	table := *found.Costs
 	table.Units = slices.Clone(table.Units)
 	for i := range table.Units {
 		table.Units[i].Regions.Moved = 0
 	}
-	without, err := steptime.Step(&table, found.Topology, placesOf(found.Map))
-	if err != nil {
-		return false, err
-	}
+	without := devicemap.StepSeconds(&table, found.Topology, found.Map)
 	with := devicemap.StepSeconds(found.Costs, found.Topology, found.Map)
-	return with == nil || *with > without*(1+1e-12), nil
-}
-
-func placesOf(placed devicemap.Map) []int {
-	out := make([]int, len(placed))
-	for unit, device := range placed {
-		out[unit] = int(device)
-	}
-	return out
+	return with == nil || without == nil || *with > *without*(1+1e-12)
 }
 
 // spacing is the smallest number of blocks in whose forwards and in whose backwards one of them moves,
 // on any GPU.
 func (search *hostSearch) spacing() (int, error) {
-	all, err := search.with(slices.Repeat([]bool{true}, len(search.blocks)))
+	all, err := search.all()
 	if err != nil {
 		return 0, err
 	}
@@ -188,11 +164,7 @@ func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
 			continue
 		}
 		moved[block] = false
-		workload := best.Costs.Workload
-		if workload.OffloadActivations = costmodel.RecomputeOf(moved); workload.OffloadActivations == costmodel.RecomputeNone {
-			workload.OffloadActivations = ""
-		}
-		next, err := search.under(workload)
+		next, err := search.under(best.Costs.Workload, moved)
 		if err != nil {
 			return nil, err
 		}
@@ -209,12 +181,13 @@ func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
 	return best, nil
 }
 
-// certified certifies the choice against all choices of blocks, or returns the error.
-func (search *hostSearch) certified(best *Solution, failed error) (*Solution, error) {
-	if failed != nil {
-		return best, failed
+// certified certifies the choice with the fewest blocks against all choices of blocks.
+func (search *hostSearch) certified(best *Solution) (*Solution, error) {
+	best, err := search.fewest(best)
+	if err != nil {
+		return nil, err
 	}
-	free, err := search.with(slices.Repeat([]bool{true}, len(search.blocks)))
+	free, err := search.all()
 	if err != nil {
 		return nil, err
 	}
@@ -223,32 +196,8 @@ func (search *hostSearch) certified(best *Solution, failed error) (*Solution, er
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := question.Numbers()
-	if err != nil {
-		return nil, err
-	}
-	bound := numbers.Bound(best.Value)
-	if err := checkNumbers(numbers, bound); err != nil {
-		return nil, err
-	}
-	chosen := *search.Problem
-	chosen.Costs, chosen.Objective = best.Costs, Time
-	in, err := chosen.resolve()
-	if err != nil {
-		return nil, err
-	}
-	return certify(in, &instance.Answer{
-		Map: best.Map, Tried: best.Probes,
-		Claim: certificate.Claim{Value: best.Value, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: best.Status == LimitReached},
-	}, hostMethod{})
-}
-
-// hostMethod names the search in a solution.
-type hostMethod struct{ instance.Method }
-
-// Why implements [instance.Method].
-func (hostMethod) Why(in *instance.Instance) string {
-	return scheduleMethod{}.Why(in) + "; activations leave for host memory where the link moves them without waiting"
+	choice := &scheduletime.Choice{Table: best.Costs, Map: best.Map, Step: best.Value, Tried: best.Probes}
+	return proved(search.Problem, question, choice, best.Status == LimitReached)
 }
 
 // copying adds the rates of copies between GPUs and host, if activations are offloaded.

@@ -58,10 +58,6 @@ func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Top
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := question.Numbers()
-	if err != nil {
-		return nil, err
-	}
 	// Orders are found with fewer micro-batches: enough for all GPUs to be busy.
 	if few := 2*int64(len(budgets.Devices)) + 8; workload.MicroBatches > few {
 		short := narrow
@@ -76,32 +72,51 @@ func solveSchedule(ctx context.Context, problem *Problem, budgets *costmodel.Top
 	if err != nil {
 		return nil, err
 	}
+	if !best.Fits() {
+		return tooFull(ctx, problem, best, question)
+	}
+	return proved(problem, question, best, ctx.Err() != nil)
+}
+
+// proved certifies a choice against the bound of all choices of a question.
+func proved(problem *Problem, question *scheduletime.Question, choice *scheduletime.Choice, stopped bool) (*Solution, error) {
+	numbers, err := question.Numbers()
+	if err != nil {
+		return nil, err
+	}
+	bound := numbers.Bound(choice.Step)
+	if err := checkNumbers(numbers, bound); err != nil {
+		return nil, err
+	}
+	return certifyChoice(problem, Time, choice, certificate.Claim{
+		Value: choice.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: stopped,
+	}, scheduleMethod{offloads: problem.Costs.Workload.OffloadActivations == recomputeAuto})
+}
+
+// certifyChoice certifies the claim of a method about its choice.
+func certifyChoice(problem *Problem, objective Objective, choice *scheduletime.Choice, claim certificate.Claim, method instance.Method) (*Solution, error) {
 	chosen := *problem
-	chosen.Costs, chosen.Objective = best.Table, Time
+	chosen.Costs, chosen.Objective = choice.Table, objective
 	in, err := chosen.resolve()
 	if err != nil {
 		return nil, err
 	}
-	if !best.Fits() {
-		return tooFull(ctx, in, best, question)
-	}
-	bound := numbers.Bound(best.Step)
-	if err := checkNumbers(numbers, bound); err != nil {
-		return nil, err
-	}
-	answer := &instance.Answer{
-		Map: best.Map, Tried: best.Tried,
-		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: scheduletime.TheBound, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
-	}
-	return certify(in, answer, scheduleMethod{})
+	return certify(in, &instance.Answer{Map: choice.Map, Tried: choice.Tried, Claim: claim}, method)
 }
 
 // scheduleMethod names the search in a solution.
-type scheduleMethod struct{ instance.Method }
+type scheduleMethod struct {
+	instance.Method
+	offloads bool // it chose the blocks whose activations wait in host memory
+}
 
 // Why implements [instance.Method].
-func (scheduleMethod) Why(*instance.Instance) string {
-	return "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
+func (method scheduleMethod) Why(*instance.Instance) string {
+	out := "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
+	if method.offloads {
+		out += "; activations leave for host memory where the link moves them without waiting"
+	}
+	return out
 }
 
 // scheduleQuestion returns what the workload leaves open. Each search of another method for a start
@@ -196,36 +211,32 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 		if table := tables[at]; table != nil {
 			return table, nil
 		}
-		// Orders of one form have the same costs.
-		form := key{fmt.Sprint("a form: ", kind.Split(), kind.Vee(), kind.Loops()), workload.Recompute}
-		if known := tables[form]; kind.OwnOrder() && known != nil {
-			table := *known
-			table.Workload.Schedule = kind
-			tables[at] = &table
-			return &table, nil
+		base := at
+		if kind.OwnOrder() { // orders of one form have the same costs
+			base.schedule = fmt.Sprint("a form: ", kind.Split(), kind.Vee(), kind.Loops())
 		}
-		resolved, err := estimate.Resolve(problem.Graph, workload)
-		if err != nil {
-			return nil, err
+		if tables[base] == nil {
+			resolved, err := estimate.Resolve(problem.Graph, workload)
+			if err != nil {
+				return nil, err
+			}
+			table, err := estimate.Table(problem.Graph, resolved)
+			if err != nil {
+				return nil, err
+			}
+			tables[base] = table
 		}
-		table, err := estimate.Table(problem.Graph, resolved)
-		if err != nil {
-			return nil, err
-		}
-		tables[at] = table
-		if kind.OwnOrder() {
-			tables[form] = table
-		}
-		return table, nil
+		table := *tables[base]
+		table.Workload.Schedule = kind
+		tables[at] = &table
+		return &table, nil
 	}
 }
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
 // how much memory each GPU needs for one micro-batch at a time.
-func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
-	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}}
-	in = in.For(instance.Memory)
-	sol, err := certify(in, answer, scheduleMethod{})
+func tooFull(ctx context.Context, problem *Problem, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
+	sol, err := certifyChoice(problem, Memory, best, certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}, scheduleMethod{})
 	if err != nil {
 		return nil, err
 	}

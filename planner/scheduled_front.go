@@ -11,16 +11,12 @@ import (
 // frontOfSchedules sweeps schedules, cuts and recomputed blocks from the shortest step on. Each point
 // has a share smaller than the last by a 32nd, as their number has no end. Points have gaps, so the
 // front is not complete.
-func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) (*Front, error) {
+func frontOfSchedules(ctx context.Context, problem *Problem) (*Front, error) {
 	const smaller = 31. / 32
 	out := &Front{}
 	budgets := problem.Topology
 	for ended := false; !ended; ended = ctx.Err() != nil {
-		settings.TimeLimit = DefaultTimeLimit
-		if end, ok := ctx.Deadline(); ok {
-			settings.TimeLimit = max(time.Until(end)/2, time.Millisecond)
-		}
-		sol, err := solveSchedule(ctx, problem, budgets, settings)
+		sol, err := solveSchedule(ctx, problem, budgets, halfTime(ctx))
 		if large := (*InfeasibleError)(nil); len(out.Points) > 0 && errors.As(err, &large) {
 			return out, nil // the last point has the smallest share
 		}
@@ -32,4 +28,10 @@ func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) 
 		budgets = scheduletime.Part(problem.Topology, min(1, sol.LargestShare)*smaller)
 	}
 	return out, nil
+}
+
+// halfTime gives a search half of the time that is left before the deadline.
+func halfTime(ctx context.Context) Settings {
+	end, _ := ctx.Deadline()
+	return Settings{TimeLimit: max(time.Until(end)/2, time.Millisecond)}
 }

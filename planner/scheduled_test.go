@@ -136,7 +136,8 @@ func TestFrontOfSchedules(t *testing.T) {
 	}
 }
 
-// asked. With as many messages as the channel holds, it has a step.
+// An order whose GPUs wait for each other in a ring is refused, whatever the objective. With as many
+// messages as the channel holds, it has a step.
 func TestOrdersInARing(t *testing.T) {
 	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
 		for order, ring := range map[costmodel.ScheduleKind]bool{"order:F*8,B*8/FB*8": true, "order:FFFFF,BF*3,B*5/FB*8": false} {

@@ -74,36 +74,3 @@ func linked(topo *costmodel.Topology, placement devicemap.Map) bool {
 	}
 	return true
 }
-
-// Front returns the nondominated points.
-func Front(points []Point) []Point {
-	var out []Point
-	for _, point := range points {
-		keep := true
-		for _, b := range points {
-			if b.less(point, tolerance) {
-				keep = false
-				break
-			}
-		}
-		for _, b := range out {
-			if keep && same(point.Seconds, b.Seconds) && same(point.Share, b.Share) {
-				keep = false
-			}
-		}
-		if keep {
-			out = append(out, point)
-		}
-	}
-	return out
-}
-
-const tolerance = 1e-9
-
-func same(a, b float64) bool { return a-b <= tolerance*a && b-a <= tolerance*a }
-
-// less reports that a point dominates another: better in one figure, and at least as good in both.
-func (point Point) less(q Point, by float64) bool {
-	worse := point.Seconds > q.Seconds*(1+by) || point.Share > q.Share*(1+by)
-	return !worse && (point.Seconds < q.Seconds*(1-by) || point.Share < q.Share*(1-by))
-}

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// cutsOf returns the cuts of a map, by items.
-func (question *Question) cutsOf(placement devicemap.Map) (cuts []int) {
+// cutsOf returns the cuts of a map, by items; nil if it has not the runs of the schedule.
+func (question *Question) cutsOf(kind costmodel.ScheduleKind, placement devicemap.Map) (cuts []int) {
 	if placement == nil {
 		return nil
 	}
@@ -17,6 +17,9 @@ func (question *Question) cutsOf(placement devicemap.Map) (cuts []int) {
 		if unit := question.Items.Units(item)[0]; item == 0 || placement[unit] != placement[question.Items.Units(item - 1)[0]] {
 			cuts = append(cuts, item)
 		}
+	}
+	if len(cuts) != int(question.schedule(kind).Runs()) {
+		return nil
 	}
 	return append(cuts, question.Items.Count())
 }
@@ -42,10 +45,8 @@ func (question *Question) mapOf(kind costmodel.ScheduleKind, cuts []int) devicem
 }
 
 // even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
-func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
-	schedule := search.schedule(kind)
-	items, runs := search.Items.Count(), int(schedule.Runs())
-	sums := search.works(table)
+func (prices *prices) even(schedule costmodel.Schedule) []int {
+	items, runs, sums := len(prices.works)-1, int(schedule.Runs()), prices.works
 	owned := make([]float64, schedule.Stages)
 	for run := range runs {
 		owned[schedule.RunRank(int64(run))]++

@@ -33,8 +33,8 @@ func (search *search) least() (best *Choice, failed error) {
 				failed = err
 				continue
 			}
-			cuts := search.cutsOf(search.Fullest(table))
-			if len(cuts) != int(search.schedule(kind).Runs())+1 {
+			cuts := search.cutsOf(kind, search.Fullest(table))
+			if cuts == nil {
 				continue
 			}
 			choice, err := search.evaluate(kind, cuts, again)

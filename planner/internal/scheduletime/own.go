@@ -15,8 +15,8 @@ const perSecond = 1e12
 
 // own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
 // order. If blocks are recomputed, it also starts with none, and with all: both change what an order
-// can hold. Each order has this effort.
-func (search *search) own(start *Choice, at form, effort int) {
+// can hold.
+func (search *search) own(start *Choice, at form) {
 	search.turns(at, start.cuts, start.again, nil, effort)
 	for _, all := range []bool{false, true} {
 		again := slices.Repeat([]bool{all}, len(start.again))

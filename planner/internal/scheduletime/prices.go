@@ -29,10 +29,9 @@ func (search *search) prices(kind costmodel.ScheduleKind, again []bool) (*prices
 	if known == nil {
 		in, items := *search.Items.In, *search.Items
 		in.Costs, items.In = table, &in
-		known = &prices{Table: table, peaks: instance.NewStagePeaks(&items)}
+		known = &prices{Table: table, peaks: instance.NewStagePeaks(&items), works: worksOf(table, search.Topology, &items)}
 		if table.Workload.Runtime == costmodel.Devmap {
 			known.ticks = steptime.TicksOf(table, search.Topology)
-			known.works = search.works(table)
 		}
 		search.priced[table] = known
 	}
@@ -78,7 +77,7 @@ func (search *search) against(other *Choice, kind costmodel.ScheduleKind, cuts [
 	if other != nil && out.Share > max(1, other.Share) {
 		return out, nil
 	}
-	if other != nil && prices.works != nil && out.Share <= 1 && search.busiest(prices, kind, cuts) >= other.Step {
+	if other != nil && prices.ticks != nil && max(out.Share, other.Share) <= 1 && prices.busiest(search.schedule(kind), cuts) >= other.Step {
 		out.Step = math.Inf(1)
 		return out, nil
 	}
@@ -94,27 +93,26 @@ func (question *Question) spare(choice *Choice, gpu int) int64 {
 	return question.Topology.Devices[gpu].Budget() - choice.used[gpu]
 }
 
-// works returns the seconds of a step's passes of the items before each, on the quickest GPU.
-func (search *search) works(table *costmodel.Table) []float64 {
-	out := make([]float64, search.Items.Count()+1)
-	for item := range search.Items.Count() {
+// worksOf returns the seconds of a step's passes of the items before each, on the quickest GPU.
+func worksOf(table *costmodel.Table, topo *costmodel.Topology, items *instance.Items) []float64 {
+	out := make([]float64, items.Count()+1)
+	for item := range items.Count() {
 		least := math.Inf(1)
-		for device := range search.Topology.Devices {
+		for device := range topo.Devices {
 			var took seconds
-			for _, unit := range search.Items.Units(item) {
-				took.add(unitTimes(table, search.Topology, device, unit))
+			for _, unit := range items.Units(item) {
+				took.add(unitTimes(table, topo, device, unit))
 			}
 			least = min(least, took.forward+took.input+took.weight)
 		}
-		out[item+1] = out[item] + float64(search.batches)*least
+		out[item+1] = out[item] + float64(max(1, table.Workload.MicroBatches))*least
 	}
 	return out
 }
 
-// busiest returns the most that a GPU works in a step, at least.
-func (search *search) busiest(prices *prices, kind costmodel.ScheduleKind, cuts []int) (most float64) {
-	work := make([]float64, len(search.Topology.Devices))
-	schedule := search.schedule(kind)
+// busiest returns a lower bound on the longest time that a GPU works in a step, in seconds.
+func (prices *prices) busiest(schedule costmodel.Schedule, cuts []int) (most float64) {
+	work := make([]float64, schedule.Stages)
 	for run := range len(cuts) - 1 {
 		rank := schedule.RunRank(int64(run))
 		work[rank] += prices.works[cuts[run+1]] - prices.works[cuts[run]]

@@ -47,8 +47,8 @@ func (search *search) quickest(at place) (best *Choice) {
 		if formOf(kind).place != at {
 			continue
 		}
-		if table, err := search.Table(kind, again); err == nil {
-			if found, err := search.improve(kind, search.even(kind, table), again); err == nil && found.Fits() && found.better(best) {
+		if prices, err := search.prices(kind, again); err == nil {
+			if found, err := search.improve(kind, prices.even(search.schedule(kind)), again); err == nil && found.Fits() && found.better(best) {
 				best = found
 			}
 		}

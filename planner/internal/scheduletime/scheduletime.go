@@ -111,7 +111,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 			_, _ = search.published(exact*best.Step, true)
 		} else if least, err := search.least(); err == nil { // the order that needs least
 			search.keep(least)
-			search.own(least, form{}, effort)
+			search.own(least, form{})
 		}
 		best = search.best()
 	}
@@ -124,7 +124,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 func (search *search) ownForms() {
 	for _, at := range forms {
 		if start := search.of[at.place]; start != nil && !search.stopped() {
-			search.own(start, at, effort)
+			search.own(start, at)
 		}
 	}
 	best := search.best()
@@ -214,31 +214,29 @@ func (search *search) stopped() bool { return search.ctx.Err() != nil }
 // cut returns the best cuts and blocks for a published order. It starts from even cuts, or from those
 // of other methods, with no block recomputed and with all.
 func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choice, failed error) {
+	best = search.quick[kind]
+	try := func(cuts []int, again []bool) {
+		if cuts == nil {
+			return
+		}
+		if found, err := search.improve(kind, cuts, again); err != nil {
+			failed = err
+		} else if found.better(best) {
+			best = found
+		}
+	}
+	known := best != nil
 	for _, all := range []bool{false, true} {
 		again := slices.Repeat([]bool{all}, len(search.Blocks))
-		table, err := search.Table(kind, again)
+		prices, err := search.prices(kind, again)
 		if err != nil {
 			return best, err
 		}
-		var starts [][]int
-		if known := search.quick[kind]; known == nil {
-			starts = append(starts, search.even(kind, table))
-		} else if !all {
-			best = known
+		if !known {
+			try(prices.even(search.schedule(kind)), again)
 		}
 		if others {
-			if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
-				starts = append(starts, cuts)
-			}
-		}
-		for _, cuts := range starts {
-			found, err := search.improve(kind, cuts, again)
-			switch {
-			case err != nil:
-				failed = err
-			case found.better(best):
-				best = found
-			}
+			try(search.cutsOf(kind, search.Start(prices.Table)), again)
 		}
 		if len(search.Blocks) == 0 {
 			break
@@ -246,11 +244,7 @@ func (search *search) cut(kind costmodel.ScheduleKind, others bool) (best *Choic
 	}
 	if search.Stages != nil {
 		placement, again := search.Stages()
-		if cuts := search.cutsOf(placement); len(cuts) == int(search.schedule(kind).Runs())+1 {
-			if found, err := search.improve(kind, cuts, again); err == nil && found.better(best) {
-				best = found
-			}
-		}
+		try(search.cutsOf(kind, placement), again)
 	}
 	return best, failed
 }

@@ -123,15 +123,19 @@ func (call *search) answer(stopped bool) (*Solution, error) {
 	for _, each := range call.spans {
 		lower = min(lower, call.bound(each)*(1-precision))
 	}
-	found, err := call.Score(call.stages)
+	return call.certified(call.stages, certificate.Claim{
+		Value: call.value, LowerBound: lower, Rounding: certificate.Sums, Stopped: stopped,
+		Bound: "dynamic programming over the stages' ends, devices and sum, for every time of the slowest stage",
+	})
+}
+
+// certified scores stages and certifies the claim.
+func (problem *Problem) certified(stages []Stage, claim certificate.Claim) (*Solution, error) {
+	value, err := problem.Score(stages)
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
 	}
-	claim := certificate.Claim{
-		Value: call.value, LowerBound: lower, Rounding: certificate.Sums, Stopped: stopped,
-		Bound: "dynamic programming over the stages' ends, devices and sum, for every time of the slowest stage",
-	}
-	out := &Solution{Stages: call.stages}
-	out.Certificate, err = claim.Certify(found)
+	out := &Solution{Stages: stages}
+	out.Certificate, err = claim.Certify(value)
 	return out, err
 }

@@ -115,13 +115,7 @@ func (problem *Problem) fastest(node, tensor, data int) *Choice {
 // leastWork returns the least device time of a node. With d replicas each does a d-th of it, and
 // synchronization only adds time.
 func (problem *Problem) leastWork(node int) float64 {
-	least := math.Inf(1)
-	for tensor, choices := range problem.Nodes[node].Choices {
-		for i := range choices {
-			least = min(least, choices[i].Time*float64(problem.Tensor[tensor]))
-		}
-	}
-	return least
+	return problem.least(node, func(choice *Choice) float64 { return choice.Time })
 }
 
 // leastSent returns how a node changes the least device time to send its set's outputs. Its own
@@ -148,10 +142,15 @@ func (edge *Edge) leastSend(tensor []int) float64 {
 // leastHold returns the least device memory of a node if a stage follows its own. Each of its
 // replicas then has two micro-batches in flight.
 func (problem *Problem) leastHold(node int) float64 {
+	return problem.least(node, func(choice *Choice) float64 { return choice.InFlight*2 + choice.Fixed })
+}
+
+// least returns the least of a figure of each device, summed over the devices that a choice takes.
+func (problem *Problem) least(node int, each func(*Choice) float64) float64 {
 	least := math.Inf(1)
 	for tensor, choices := range problem.Nodes[node].Choices {
 		for i := range choices {
-			least = min(least, (choices[i].InFlight*2+choices[i].Fixed)*float64(problem.Tensor[tensor]))
+			least = min(least, each(&choices[i])*float64(problem.Tensor[tensor]))
 		}
 	}
 	return least
