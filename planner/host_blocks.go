@@ -49,7 +49,11 @@ func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed err
 		return nil, err
 	}
 	for _, spacing := range []int{first, first + 1, 2 * first} {
-		found, why := search.solve(ctx, search.every(spacing))
+		moved := make([]bool, len(search.blocks))
+		for block := 0; block+1 < len(moved); block += spacing { // the last block's backward follows at once
+			moved[block] = true
+		}
+		found, why := search.solve(ctx, moved)
 		switch {
 		case why == nil: // a longer distance moves less
 			if failed != nil || found.Value < best.Value {
@@ -141,15 +145,6 @@ func (search *hostSearch) spacing() (int, error) {
 		}
 	}
 	return int(math.Ceil(min(most, float64(len(search.blocks)+1)))), nil
-}
-
-// every returns every so many-th block. The last one of these stays, as its backward follows at once.
-func (search *hostSearch) every(spacing int) []bool {
-	moved := make([]bool, len(search.blocks))
-	for block := 0; block+1 < len(moved); block += spacing {
-		moved[block] = true
-	}
-	return moved
 }
 
 // fewest takes blocks back onto the GPUs, from the last one on, as long as all GPUs fit and the step

@@ -12,13 +12,13 @@ import (
 func Least(ctx context.Context, question *Question) (int64, error) {
 	search := newSearch(ctx, question)
 	choice, err := search.least()
-	if err != nil {
+	if choice == nil {
 		return 0, err
 	}
 	return slices.Max(choice.used), nil
 }
 
-// least returns the choice of this budget.
+// least returns the choice of this budget; nil: none, with the last error.
 func (search *search) least() (best *Choice, failed error) {
 	kinds := search.Kinds
 	if search.Own {
@@ -48,8 +48,5 @@ func (search *search) least() (best *Choice, failed error) {
 			}
 		}
 	}
-	if best != nil {
-		return best, nil
-	}
-	return nil, failed
+	return best, failed
 }

@@ -109,7 +109,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 		best = search.best()
 		if best.Fits() { // the other methods are slow, and seldom find a shorter step than these
 			_, _ = search.published(exact*best.Step, true)
-		} else if least, err := search.least(); err == nil { // the order that needs least
+		} else if least, _ := search.least(); least != nil { // the order that needs least
 			search.keep(least)
 			search.own(least, form{})
 		}
