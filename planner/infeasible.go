@@ -31,6 +31,8 @@ type InfeasibleError struct {
 	// Devices is the least number of devices like the first that would fit; 0: no number does, or
 	// none was computed.
 	Devices int
+
+	hostNeeds, hostHas int64 // bytes of host memory; 0: it is enough
 }
 
 // Error implements error.
@@ -42,6 +44,10 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	form := err.Form.Words(name)
 	if err.Best == nil {
 		return "does not fit" + form
+	}
+	if err.hostNeeds > err.hostHas {
+		return fmt.Sprintf("no placement found on %s; infeasibility is not proven: activations take %v of the host's memory, and the topology gives %v: %v too little. Another cut may need less, as do fewer blocks, or recomputation: %s",
+			devices(len(err.Best.Devices)), costmodel.Bytes(err.hostNeeds), costmodel.Bytes(err.hostHas), costmodel.Bytes(err.hostNeeds-err.hostHas), name(costmodel.Set("recompute", costmodel.RecomputeFull)))
 	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)

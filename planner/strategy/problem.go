@@ -51,6 +51,7 @@ func (of *comparison) solved(ctx context.Context, row Row, problem planner.Probl
 		return row
 	}
 	row.answer(&problem, solution)
+	row.Fits = err == nil && row.Fits
 	return row
 }
 
