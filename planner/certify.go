@@ -81,12 +81,11 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 
 // inRing refuses an own order of passes whose step has no end.
 func inRing(in *instance.Instance, timed *costmodel.Table, placed devicemap.Map) error {
-	kind := timed.Workload.Schedule
-	if !in.Piped() || !kind.OwnOrder() || steptime.Check(timed, in.Topology) != nil || devicemap.StepSeconds(timed, in.Topology, placed) != nil {
-		return nil
+	if kind := timed.Workload.Schedule; in.Piped() && kind.OwnOrder() && steptime.Check(timed, in.Topology) == nil && devicemap.StepSeconds(timed, in.Topology, placed) == nil {
+		return costmodel.Refuse(costmodel.Set("schedule", kind), "in this order the GPUs wait for each other in a ring; a channel between two stages holds %d messages (%v finds an order)",
+			costmodel.StageRulesOf(timed.Workload.Runtime).Slots, costmodel.Set("schedule", costmodel.AutoSchedule))
 	}
-	return costmodel.Refuse(costmodel.Set("schedule", kind), "in this order the GPUs wait for each other in a ring; a channel between two stages holds %d messages (%v finds an order)",
-		costmodel.StageRulesOf(timed.Workload.Runtime).Slots, costmodel.Set("schedule", costmodel.AutoSchedule))
+	return nil
 }
 
 // predict checks a map as [devicemap.Check] checks any map, and returns the peak of each device. It

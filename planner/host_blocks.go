@@ -39,12 +39,15 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 	var failed error
 	for _, moved := range lists {
 		found, why := search.solve(ctx, moved)
-		switch {
-		case why != nil && !infeasible(why):
+		switch large := infeasible(why); {
+		case why != nil && large == nil:
 			return nil, why
-		case best == nil,
-			why == nil && (failed != nil || found.Value < best.Value),
-			why != nil && failed != nil && found.LargestShare < best.LargestShare:
+		case best == nil, why == nil && (failed != nil || found.Value < best.Value):
+			best, failed = found, why
+		case why == nil || failed == nil:
+		case large.hostNeeds > large.hostHas:
+			infeasible(failed).Offload = large.host()
+		case found.LargestShare < best.LargestShare:
 			best, failed = found, why
 		}
 		if failed == nil {
@@ -76,9 +79,9 @@ func (search *hostSearch) lists() ([][]bool, error) {
 	return out, nil
 }
 
-func infeasible(err error) bool {
-	_, ok := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
-	return ok
+func infeasible(err error) *InfeasibleError {
+	large, _ := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
+	return large
 }
 
 // under returns the problem under a workload with these blocks in host memory.

@@ -83,15 +83,15 @@ func TestHostBlocks(t *testing.T) {
 
 // A cap below the memory of 1F1B costs neither recomputation nor a step as long as with it.
 func TestHostInsteadOfRecomputation(t *testing.T) {
-	kind := "h100-80gb"
+	kind, budget, recompute := "h100-80gb", int64(28<<30), "auto"
 	solution := func(host string, bytes int64) (*planner.Solution, error) {
 		found := fixtures.Must(catalogue.Find(kind))(t)
 		gpu := found.Device(costmodel.Train)
-		gpu.CapacityBytes = 28 << 30
+		gpu.CapacityBytes = budget
 		return planner.Solve(t.Context(), planner.Problem{
 			Graph:     fixtures.Must(hf.FromConfig("llama-3.1-8b", fixtures.Must(os.ReadFile("../fixtures/models/llama-3.1-8b/config.json"))(t)))(t),
 			Objective: planner.Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, 4), HostMemoryBytes: bytes},
-			Workload: costmodel.Workload{Mode: costmodel.Train, Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Precision: costmodel.BF16True, Recompute: "auto", OffloadActivations: host, Batch: 16, MicroBatches: 8, Seq: 2048, World: 4},
+			Workload: costmodel.Workload{Mode: costmodel.Train, Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Precision: costmodel.BF16True, Recompute: recompute, OffloadActivations: host, Batch: 16, MicroBatches: 8, Seq: 2048, World: 4},
 		}, planner.Settings{})
 	}
 	without, with := fixtures.Must(solution("", 0))(t), fixtures.Must(solution("auto", 0))(t)
@@ -106,6 +106,13 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	}
 	if _, err := solution("full", 1<<30); !errors.As(err, new(*planner.InfeasibleError)) || !strings.Contains(err.Error(), "of the host's memory, and the topology gives 1.00 GiB: ") {
 		t.Errorf("all blocks with 1 GiB of host memory: %v", err)
+	}
+	budget, recompute = 23<<30, "none"
+	if fits, err := solution("auto", 0); err != nil || fits.LargestShare > 1 {
+		t.Errorf("with any host memory: %v", err)
+	}
+	if _, err := solution("auto", 1<<30); err == nil || !strings.Contains(err.Error(), "(234.1 MiB short); ") || !strings.Contains(err.Error(), "of the host's memory") {
+		t.Errorf("with too little of both memories: %v", err)
 	}
 	kind = "rtx-4090"
 	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate (devmap probe measures it`) {

@@ -46,8 +46,8 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		return "does not fit" + form
 	}
 	if err.hostNeeds > err.hostHas {
-		return fmt.Sprintf("no placement found on %s; infeasibility is not proven: activations take %v of the host's memory, and the topology gives %v: %v too little. Another cut may need less, as do fewer blocks, or recomputation: %s",
-			devices(len(err.Best.Devices)), costmodel.Bytes(err.hostNeeds), costmodel.Bytes(err.hostHas), costmodel.Bytes(err.hostNeeds-err.hostHas), name(costmodel.Set("recompute", costmodel.RecomputeFull)))
+		return fmt.Sprintf("no placement found on %s; infeasibility is not proven: %s. Another cut may need less, as do fewer blocks, or recomputation: %s",
+			devices(len(err.Best.Devices)), err.host(), name(costmodel.Set("recompute", costmodel.RecomputeFull)))
 	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)
@@ -81,6 +81,11 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}
 	return builder.String()
+}
+
+// host says how much host memory is missing.
+func (err *InfeasibleError) host() string {
+	return fmt.Sprintf("activations take %v of the host's memory, and the topology gives %v: %v too little", costmodel.Bytes(err.hostNeeds), costmodel.Bytes(err.hostHas), costmodel.Bytes(err.hostNeeds-err.hostHas))
 }
 
 // band says whether the map fits at the low end of the band of an unreviewed family. Empty if peaks

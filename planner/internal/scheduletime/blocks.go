@@ -53,12 +53,11 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 
 // byGain lists the blocks of each GPU by the bytes that recomputing them frees for a second.
 func (search *search) byGain(from *Choice) ([][]int, error) {
-	all := slices.Repeat([]bool{true}, len(search.Blocks))
 	saved, err := search.Table(from.Kind, make([]bool, len(search.Blocks)))
 	if err != nil {
 		return nil, err
 	}
-	made, err := search.Table(from.Kind, all)
+	made, err := search.Table(from.Kind, slices.Repeat([]bool{true}, len(search.Blocks)))
 	if err != nil {
 		return nil, err
 	}
