@@ -196,7 +196,7 @@ Values of --schedule, for pipelines:
 		string(costmodel.VHalf):       "a V with half of the activations (devmap)",
 		string(costmodel.VMin):        "a V with the fewest activations (devmap)",
 
-		string(costmodel.AutoSchedule): "the shortest step that fits: order and cut (with --recompute auto, blocks too)",
+		string(costmodel.AutoSchedule): "the shortest step: order, cut, and blocks with --recompute auto",
 	}
 	names := flagNamed("schedule").values
 	for _, name := range names {
