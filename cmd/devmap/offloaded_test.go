@@ -18,19 +18,20 @@ func TestOffloadedCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		flags  string
+		flags  string // after a command
 		status int
 		want   string
 	}{
-		{"--topology " + file + " --offload-activations full", 3, "69.9 MiB too little. Another cut may need less"},
-		{"--topology " + file + " --offload-activations full", 3, "\n  --offload-activations auto: fullest GPU"},
-		{"--topology " + file + " --offload-activations full", 3, "\n  --recompute full: fullest GPU"},
-		{"--gpus 2 --offload-activations auto --objective memory", 2, "the least memory is that of --offload-activations full --recompute full"},
-		{"--gpus 2 --recompute auto --objective memory", 2, "the least memory is that of --recompute full"},
-		{"--gpus 2 --schedule auto", 0, "--recompute auto adds the choice of blocks"},
+		{"plan --topology " + file + " --offload-activations full", 3, "69.9 MiB too little. Another cut may need less"},
+		{"plan --topology " + file + " --offload-activations full", 3, "\n  --offload-activations auto: fullest GPU"},
+		{"plan --topology " + file + " --offload-activations full", 3, "\n  --recompute full: fullest GPU"},
+		{"plan --gpus 2 --offload-activations auto --objective memory", 2, "the least memory is that of --offload-activations full --recompute full"},
+		{"plan --gpus 2 --recompute auto --objective memory", 2, "the least memory is that of --recompute full"},
+		{"estimate --topology " + file + " --offload-activations full", 2, "69.9 MiB too little. Another cut may need less"},
+		{"plan --gpus 2 --schedule auto", 0, "--recompute auto adds the choice of blocks"},
 	} {
 		var document, errs bytes.Buffer
-		args := "plan llama-3.2-1b --mode train --batch 8 --strategy pipeline --micro-batches 8 --runtime devmap " + test.flags
+		args := test.flags + " llama-3.2-1b --mode train --batch 8 --strategy pipeline --micro-batches 8 --runtime devmap"
 		if status := run(t.Context(), strings.Fields(args), &document, &errs); status != test.status || !strings.Contains(errs.String(), test.want) {
 			t.Errorf("%s: status %d, not %d with %q:\n%s", test.flags, status, test.status, test.want, &errs)
 		}
