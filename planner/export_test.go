@@ -3,11 +3,9 @@ package planner
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
-	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 	"github.com/devmap-dev/devmap/planner/internal/stagedegrees"
 )
 
@@ -66,17 +64,4 @@ func FormBounds(ctx context.Context, problem Problem) (short, all []FormBound, e
 		}
 	}
 	return short, all, nil
-}
-
-// LeastMemory returns the smallest memory of each GPU that a refusal of a chosen schedule names.
-func LeastMemory(ctx context.Context, problem Problem) (int64, error) {
-	problem, err := problem.Resolved()
-	if err != nil {
-		return 0, err
-	}
-	question, err := scheduleQuestion(ctx, &problem, time.Hour)
-	if err != nil {
-		return 0, err
-	}
-	return scheduletime.Least(ctx, question)
 }

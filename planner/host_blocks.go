@@ -15,9 +15,9 @@ import (
 )
 
 // hostSearch chooses the blocks whose activations wait in host memory, together with the order, the
-// cuts and the recomputed blocks of [solveSchedule]. A block leaves only if the link moves it without
-// waiting (PipeOffload, arXiv 2503.01328): the step then is as short as with all activations on the
-// GPUs.
+// cuts and the recomputed blocks of [solveSchedule]. Lists that the link moves without waiting
+// (PipeOffload, arXiv 2503.01328) keep the step as short as with all activations on the GPUs. All
+// blocks leave if nothing else fits, or if waiting is shorter than recomputation.
 type hostSearch struct {
 	*Problem
 	budgets *costmodel.Topology
@@ -25,51 +25,58 @@ type hostSearch struct {
 }
 
 // solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
-// block leaves, from the smallest k on at which the link moves a block in the time of k blocks. Then
-// blocks return that do not have to leave.
+// block leaves, from the smallest k on at which the link moves a block in the time of k blocks. It
+// also tries all blocks. Of each list, blocks return that do not have to leave.
 func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
 	search := &hostSearch{problem, budgets, blocksOf(problem.Graph)}
-	best, failed := search.solve(ctx, make([]bool, len(search.blocks)))
-	if failed != nil && infeasible(failed) == nil || failed == nil && best.Status == Optimal {
-		return best, failed
+	lists, err := search.lists()
+	if err != nil {
+		return nil, err
 	}
-	if best, failed = search.spaced(ctx, best, failed); failed != nil {
-		return best, failed
+	var best *Solution
+	var failed error
+	for _, moved := range lists {
+		found, why := search.solve(ctx, moved)
+		switch large := infeasible(why); {
+		case why != nil && large == nil:
+			return nil, why
+		case best == nil, why == nil && (failed != nil || found.Value < best.Value):
+			best, failed = found, why
+		case why == nil || failed == nil:
+		case large.hostNeeds > large.hostHas:
+			infeasible(failed).Offload = large.host()
+		case found.LargestShare < best.LargestShare:
+			best, failed = found, why
+		}
+		if failed == nil {
+			proved, err := search.certified(best)
+			if err != nil || proved.Status == Optimal {
+				return proved, err
+			}
+			best = proved
+		}
 	}
-	return search.certified(best)
+	return best, failed
 }
 
-// spaced returns the best of a solution, with the error that makes it none, and of those with every
-// k-th block in host memory.
-func (search *hostSearch) spaced(ctx context.Context, best *Solution, failed error) (*Solution, error) {
+// lists are the lists of blocks to try: none, every k-th block, and all.
+func (search *hostSearch) lists() ([][]bool, error) {
 	first, err := search.spacing()
 	if err != nil {
 		return nil, err
 	}
+	count := len(search.blocks)
+	out := [][]bool{make([]bool, count), slices.Repeat([]bool{true}, count)}
 	for _, spacing := range []int{first, first + 1, 2 * first} {
-		moved := make([]bool, len(search.blocks))
-		for block := 0; block+1 < len(moved); block += spacing { // the last block's backward follows at once
+		moved := make([]bool, count)
+		for block := 0; block+1 < count; block += spacing { // the last block's backward follows at once
 			moved[block] = true
 		}
-		found, why := search.solve(ctx, moved)
-		switch large := infeasible(why); {
-		case why == nil: // a longer distance moves less
-			if failed != nil || found.Value < best.Value {
-				best, failed = found, nil
-			}
-			return best, failed
-		case large == nil:
-			return nil, why
-		case failed == nil:
-		case found.LargestShare <= 1: // it is no answer for another reason
-			infeasible(failed).Offload = large.Offload
-		case found.LargestShare < best.LargestShare:
-			best, failed = found, why
-		}
+		out = append(out, moved)
 	}
-	return best, failed
+	return out, nil
 }
 
 func infeasible(err error) *InfeasibleError {
@@ -97,8 +104,7 @@ func (search *hostSearch) all() (*Problem, error) {
 	return search.under(search.Costs.Workload, slices.Repeat([]bool{true}, len(search.blocks)))
 }
 
-// solve solves the problem with these blocks in host memory. Blocks for which the found step waits
-// are no answer.
+// solve solves the problem with these blocks in host memory, or fewer of them.
 func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, error) {
 	problem, err := search.under(search.Costs.Workload, moved)
 	if err != nil {
@@ -108,27 +114,10 @@ func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, e
 	if err != nil || problem.Costs.Workload.OffloadActivations == "" {
 		return found, err
 	}
-	large, host := found.tooLarge(), found.hosted()
-	switch {
-	case host != nil:
-		large.Offload = host.Error()
-	case waits(found):
-		large.Offload = "the link moves blocks more slowly than they run"
-	default:
-		return found, nil
+	if found, err = search.fewest(found); err != nil {
+		return nil, err
 	}
-	return found, large
-}
-
-// waits reports that a step is longer than without its copies.
-func waits(found *Solution) bool {
-	table := *found.Costs
-	table.Units = slices.Clone(table.Units)
-	for i := range table.Units {
-		table.Units[i].Regions.Moved = 0
-	}
-	without, with := devicemap.StepSeconds(&table, found.Topology, found.Map), devicemap.StepSeconds(found.Costs, found.Topology, found.Map)
-	return with == nil || without == nil || *with > *without*(1+1e-12)
+	return found, found.hosted()
 }
 
 // spacing is the smallest number of blocks in whose forwards and in whose backwards one of them moves,
@@ -166,24 +155,21 @@ func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
 			return nil, err
 		}
 		step := devicemap.StepSeconds(next.Costs, search.budgets, best.Map)
-		fits := !slices.ContainsFunc(devicemap.Predict(next.Costs, search.budgets, best.Map), func(device devicemap.Prediction) bool { return device.Share > 1 })
+		devices := devicemap.Predict(next.Costs, search.budgets, best.Map)
+		fits := !slices.ContainsFunc(devices, func(device devicemap.Prediction) bool { return device.Share > 1 })
 		if !fits || step == nil || *step > best.Value {
 			moved[block] = true
 			continue
 		}
 		again := *best
-		again.Costs, again.Value = next.Costs, *step
+		again.Costs, again.Value, again.Devices = next.Costs, *step, devices
 		best = &again
 	}
 	return best, nil
 }
 
-// certified certifies the choice with the fewest blocks against all choices of blocks.
+// certified certifies a choice against all choices of blocks.
 func (search *hostSearch) certified(best *Solution) (*Solution, error) {
-	best, err := search.fewest(best)
-	if err != nil {
-		return nil, err
-	}
 	free, err := search.all()
 	if err != nil {
 		return nil, err
@@ -211,15 +197,15 @@ func (problem Problem) copying() (Problem, error) {
 	return problem, nil
 }
 
-// hosted refuses a plan whose activations take more of the host's memory than the topology gives.
+// hosted refuses with an [*InfeasibleError] a plan whose activations take more of the host's memory than the topology gives.
 func (solution *Solution) hosted() error {
 	if solution.Topology == nil || solution.Topology.HostMemoryBytes == 0 {
 		return nil
 	}
 	if need, has := devicemap.HostBytes(solution.Devices), solution.Topology.HostMemoryBytes; need > has {
-		return costmodel.Refuse(costmodel.Set("offload_activations", solution.Costs.Workload.OffloadActivations),
-			"activations take %d bytes of the host's memory, and host_memory_bytes is %d: %v too little. Offload fewer blocks, or recompute them: %v",
-			need, has, costmodel.Bytes(need-has), costmodel.Set("recompute", costmodel.RecomputeFull))
+		large := solution.tooLarge()
+		large.hostNeeds, large.hostHas, large.Proved = need, has, false
+		return large
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type InfeasibleError struct {
 	// Devices is the least number of devices like the first that would fit; 0: no number does, or
 	// none was computed.
 	Devices int
+
+	hostNeeds, hostHas int64 // bytes of host memory; 0: it is enough
 }
 
 // Error implements error.
@@ -42,6 +44,10 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	form := err.Form.Words(name)
 	if err.Best == nil {
 		return "does not fit" + form
+	}
+	if err.hostNeeds > err.hostHas {
+		return fmt.Sprintf("no placement found on %s; infeasibility is not proven: %s. Another cut may need less, as do fewer blocks, or recomputation: %s",
+			devices(len(err.Best.Devices)), err.host(), name(costmodel.Set("recompute", costmodel.RecomputeFull)))
 	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)
@@ -75,6 +81,11 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}
 	return builder.String()
+}
+
+// host says how much host memory is missing.
+func (err *InfeasibleError) host() string {
+	return fmt.Sprintf("activations take %d bytes of the host's memory, and the topology gives %d: %v too little", err.hostNeeds, err.hostHas, costmodel.Bytes(err.hostNeeds-err.hostHas))
 }
 
 // band says whether the map fits at the low end of the band of an unreviewed family. Empty if peaks

@@ -114,7 +114,7 @@ type scheduleMethod struct {
 func (method scheduleMethod) Why(*instance.Instance) string {
 	out := "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
 	if method.offloads {
-		out += "; activations leave for host memory where the link moves them without waiting"
+		out += "; activations leave for host memory, of every k-th block or of all, and only of blocks that have to"
 	}
 	return out
 }
@@ -242,8 +242,10 @@ func tooFull(ctx context.Context, problem *Problem, best *scheduletime.Choice, q
 	}
 	large := sol.tooLarge()
 	large.Form = costmodel.Messagef(" as a pipeline, in any order of passes that was tried")
-	if least, err := scheduletime.Least(ctx, question); err == nil {
-		large.Form = costmodel.Messagef("%v (%v on each GPU is the smallest memory found with which one works)", large.Form, costmodel.Bytes(least))
+	if bytes, err := scheduletime.Least(ctx, question); err == nil {
+		const unit = (1 << 30) / 100. // of what is printed
+		least := fmt.Sprintf("%.2f GiB", math.Ceil(float64(bytes)/unit)/100)
+		large.Form = costmodel.Messagef("%v (%v on each GPU is the smallest memory found with which one works)", large.Form, least)
 	}
 	return sol, large
 }

@@ -101,9 +101,11 @@ func planOfFront(file string, data []byte) (plan []byte, points []page.Point, er
 	}
 	var work map[string]jsontext.Value
 	if json.Unmarshal(fields["workload"], &work) == nil && work != nil {
-		for _, name := range []string{"schedule", "virtual_stages", "recompute"} {
+		for _, name := range []string{"schedule", "virtual_stages", "recompute", "offload_activations"} {
 			if value := whole[0][name]; value != nil {
 				work[name] = value
+			} else if name == "offload_activations" { // nothing leaves
+				delete(work, name)
 			}
 			delete(fields, name)
 		}
@@ -181,11 +183,13 @@ type frontPoint struct {
 	pointWork
 }
 
-// pointWork is what a front chooses of a workload: --schedule and --recompute make the map again.
+// pointWork is what a front chooses of a workload: --schedule, --recompute and --offload-activations
+// make the map again.
 type pointWork struct {
-	Schedule      costmodel.ScheduleKind `json:"schedule,omitzero"`
-	VirtualStages int64                  `json:"virtual_stages,omitzero"`
-	Recompute     string                 `json:"recompute,omitzero"`
+	Schedule           costmodel.ScheduleKind `json:"schedule,omitzero"`
+	VirtualStages      int64                  `json:"virtual_stages,omitzero"`
+	Recompute          string                 `json:"recompute,omitzero"`
+	OffloadActivations string                 `json:"offload_activations,omitzero"`
 }
 
 // frontOf returns the front file of a front.
@@ -200,7 +204,7 @@ func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 		document.Points = append(document.Points, frontPoint{
 			StepSeconds: solution.Value, LargestShare: solution.LargestShare, Imbalance: plan.Imbalance,
 			Objective: plan.Objective, DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
-			pointWork: pointWork{plan.Workload.Schedule, plan.Workload.VirtualStages, plan.Workload.Recompute},
+			pointWork: pointWork{plan.Workload.Schedule, plan.Workload.VirtualStages, plan.Workload.Recompute, plan.Workload.OffloadActivations},
 		})
 		for _, warning := range ask.Texts(solution.Warnings) {
 			if !slices.Contains(document.Warnings, warning) {

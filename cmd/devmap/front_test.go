@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -75,50 +76,66 @@ func FuzzFront(f *testing.F) {
 	})
 }
 
-// TestFrontAgain: a point's schedule and recomputed blocks make its map again. The file has a page, also of
-// an order in the shape of a V.
+// TestFrontAgain: a point's schedule, recomputed blocks and blocks in host memory make its map again.
+// The file has a page, also of an order in the shape of a V.
 func TestFrontAgain(t *testing.T) {
 	t.Parallel()
+	vees, lists, moved := 0, 0, 0
+	for _, open := range []string{"--gpu rtx-4090 --schedule auto", "--gpu h100-80gb --schedule gpipe --offload-activations auto"} {
+		made := pointsAgain(t, strings.Fields(open))
+		vees, lists, moved = vees+made[0], lists+made[1], moved+made[2]
+	}
+	if vees == 0 || lists == 0 || moved == 0 {
+		t.Errorf("%d orders are in the shape of a V, %d points recompute, %d move blocks", vees, lists, moved)
+	}
+}
+
+// pointsAgain makes each point of a front again. It returns the numbers of orders in the shape of a V,
+// of recomputing points and of those that move blocks.
+func pointsAgain(t *testing.T, open []string) (counts [3]int) {
+	t.Helper()
 	dir := t.TempDir()
 	model, file := filepath.Join(dir, "config.json"), filepath.Join(dir, "front.json")
 	config := `{"model_type": "gpt2", "n_layer": 6, "n_head": 2, "n_embd": 512, "vocab_size": 1000, "n_positions": 128}`
 	if err := os.WriteFile(model, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"plan", model, "--gpus", "3", "--gpu", "rtx-4090", "--mode", "train", "--batch", "6", "--seq", "128", "--micro-batches", "6", "--strategy", "pipeline", "--runtime", "devmap", "--time-limit", "1h"}
-	devmap(t, 0, slices.Concat(args, []string{"--schedule", "auto", "--recompute", "auto", "--objective", "front", "-o", file})...)
+	args := []string{"plan", model, "--gpus", "3", "--mode", "train", "--batch", "6", "--seq", "128", "--micro-batches", "6", "--strategy", "pipeline", "--runtime", "devmap", "--time-limit", "1h"}
+	devmap(t, 0, slices.Concat(args, open, []string{"--recompute", "auto", "--objective", "front", "-o", file})...)
 	var front struct {
 		Points []struct {
 			Seconds             float64         `json:"step_seconds"`
 			Map                 json.RawMessage `json:"device_map"`
 			Schedule, Recompute string
+			Moved               string `json:"offload_activations"`
 		}
 	}
 	if err := json.Unmarshal(fixtures.Must(os.ReadFile(file))(t), &front); err != nil {
 		t.Fatal(err)
 	}
-	vees, lists := 0, 0
 	for _, point := range front.Points {
 		var plan struct {
 			Seconds float64         `json:"step_seconds"`
 			Map     json.RawMessage `json:"device_map"`
 		}
-		again := slices.Concat(args, []string{"--schedule", point.Schedule, "--recompute", point.Recompute, "--objective", "time", "--json"})
+		moves := cmp.Or(point.Moved, "none")
+		again := slices.Concat(args, open[:2], []string{"--schedule", point.Schedule, "--offload-activations", moves, "--recompute", point.Recompute, "--objective", "time", "--json"})
 		if err := json.Unmarshal(devmap(t, 0, again...), &plan); err != nil {
 			t.Fatal(err)
 		}
 		if plan.Seconds != point.Seconds || strings.Join(strings.Fields(string(plan.Map)), "") != strings.Join(strings.Fields(string(point.Map)), "") {
-			t.Errorf("%s, %s: %v, %s, not %v, %s", point.Schedule, point.Recompute, plan.Seconds, plan.Map, point.Seconds, point.Map)
+			t.Errorf("%s, %s, %s: %v, %s, not %v, %s", point.Schedule, point.Recompute, moves, plan.Seconds, plan.Map, point.Seconds, point.Map)
 		}
 		if strings.HasPrefix(point.Schedule, "v-order:") {
-			vees++
+			counts[0]++
 		}
 		if point.Recompute != "none" {
-			lists++
+			counts[1]++
+		}
+		if moves != "none" {
+			counts[2]++
 		}
 	}
-	if vees == 0 || lists == 0 {
-		t.Errorf("%d orders are in the shape of a V, %d points recompute", vees, lists)
-	}
 	devmap(t, 0, "report", file, "--json")
+	return counts
 }

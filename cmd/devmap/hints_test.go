@@ -23,6 +23,8 @@ func TestHints(t *testing.T) {
 		"capacities":                           {"--gpus 16GiB,20GiB --reserve 1GiB,2GiB --mode train --recompute full", []string{"--gpus 16GiB,20GiB,20GiB"}},
 		"pins":                                 {"--gpus 4 --gpu a100-40gb --mode train --pin lm_head=0 --batch 2", []string{"--contiguous=false", "--micro-batches 2 --strategy pipeline --schedule interleaved (without --pin)"}},
 		"inference":                            {"--gpus 12GiB --batch 8", []string{"--gpus 12GiB,12GiB", "--offload cpu"}},
+		"activations in host memory":           {"--gpus 20GiB,20GiB,20GiB,20GiB --mode train --batch 16 --micro-batches 8 --strategy pipeline --runtime devmap", []string{"--offload-activations full", "--recompute full"}},
+		"all of them":                          {"--gpus 17GiB,17GiB,17GiB,17GiB --mode train --batch 16 --micro-batches 8 --strategy pipeline --runtime devmap --offload-activations full", []string{"--recompute full"}},
 		"the shortest step":                    {"--gpus 2 --gpu rtx-4090 --mode train --objective time", []string{"--lora-rank 16", "--gpus 3"}},
 	} {
 		t.Run(name, func(t *testing.T) { followAll(t, "plan", "llama-3.1-8b", strings.Fields(c.flags), c.want) })

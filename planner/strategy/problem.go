@@ -44,7 +44,7 @@ func (of *comparison) solved(ctx context.Context, row Row, problem planner.Probl
 	solution, err := planner.Solve(ctx, problem, planner.Settings{TimeLimit: of.limit(), FitsOnly: of.fitsOnly})
 	var large *planner.InfeasibleError
 	switch {
-	case errors.As(err, &large) && large.Best != nil:
+	case errors.As(err, &large) && large.Best != nil && large.Best.LargestShare > 1: // not for the host's memory
 		solution = large.Best
 	case err != nil:
 		row.Refused = err

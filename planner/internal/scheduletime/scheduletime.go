@@ -114,6 +114,11 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 			search.own(least, form{})
 		}
 		best = search.best()
+	} else if !best.Fits() {
+		if least, _ := search.least(); least != nil {
+			search.keep(least)
+			best = search.best()
+		}
 	}
 	best.Tried = search.tried
 	return best, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -55,6 +56,9 @@ func (asked *Question) NoChange(ctx context.Context) string {
 		tried = []string{"--recompute full", "--micro-batches", "a smaller --batch and --seq", "--lora-rank", "--quantize", "another --strategy", "more --gpus", "a larger --gpu"}
 	default:
 		tried = []string{"a smaller --batch and --seq", "another --strategy", "more --gpus", "a larger --gpu"}
+	}
+	if work.Runtime == costmodel.Devmap && work.Strategy.Traits().Staged {
+		tried = append([]string{"--offload-activations full"}, tried...)
 	}
 	tried = slices.DeleteFunc(tried, func(words string) bool {
 		_, flag, _ := strings.Cut(words, "--")
@@ -185,7 +189,8 @@ func (asked *Question) takes(change *strategy.Change) bool {
 		return err == nil && reflect.DeepEqual(generation(parsed.request, training), to.Diffusion.Workload)
 	}
 	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, parsed.Workload, parsed.Topology))
-	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(parsed.Topology, to.Topology) &&
+	copying, _ := catalogue.WithCopies(parsed.Topology) // as a problem that offloads activations has it
+	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && (reflect.DeepEqual(parsed.Topology, to.Topology) || reflect.DeepEqual(copying, to.Topology)) &&
 		slices.Equal(parsed.Pins, to.Pins) && reflect.DeepEqual(parsed.Together, to.Together) &&
 		parsed.Unconstrained == (to.Unconstrained && workload.Strategy.Traits().Sequential) && parsed.Offload == to.Offload
 }

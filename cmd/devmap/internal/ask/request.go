@@ -321,10 +321,19 @@ func (request *Request) refuseSearch() error {
 	return refuseMap(request)
 }
 
+// searched leaves a choice to the planner.
+const searched = "auto"
+
 // refuseMap reports an objective or constraints that the maps of plan cannot have.
 func refuseMap(request *Request) error {
-	switch strategy := request.work.Strategy; {
-	case request.Given("objective") && request.objective == string(planner.Memory) && request.work.Schedule == costmodel.AutoSchedule:
+	strategy, work := request.work.Strategy, &request.work
+	least := request.Given("objective") && request.objective == string(planner.Memory)
+	switch {
+	case least && work.OffloadActivations == searched:
+		return out.Usagef("--objective memory --offload-activations auto: auto finds the shortest step; the least memory is that of --offload-activations full --recompute full")
+	case least && work.Recompute == searched && work.Runtime == costmodel.Devmap && strategy.Traits().Staged:
+		return out.Usagef("--objective memory --recompute auto --runtime %s: auto finds the shortest step; the least memory is that of --recompute full", costmodel.Devmap)
+	case least && work.Schedule == costmodel.AutoSchedule:
 		return out.Usagef("--objective memory --schedule auto: auto finds the shortest step; take --objective front, or name a schedule, as --schedule %s", costmodel.OneFOneB)
 	case strategy.Traits().Replicated && len(request.pins)+len(request.together) > 0:
 		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", strategy)

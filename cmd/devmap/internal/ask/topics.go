@@ -196,7 +196,7 @@ Values of --schedule, for pipelines:
 		string(costmodel.VHalf):       "a V with half of the activations (devmap)",
 		string(costmodel.VMin):        "a V with the fewest activations (devmap)",
 
-		string(costmodel.AutoSchedule): "the shortest step that fits: order, cut and --recompute auto",
+		string(costmodel.AutoSchedule): "the shortest step: order, cut, and blocks with --recompute auto",
 	}
 	names := flagNamed("schedule").values
 	for _, name := range names {
@@ -251,8 +251,8 @@ Other settings need a file: offload_optimizer and offload_param of --ds-config.
 With --strategy fsdp or hsdp it is FSDP2's CPUOffloadPolicy (Accelerate's
 fsdp_offload_params): parameters, gradients and optimizer states of each GPU.
 Under devmap's own engine, --offload-activations names the blocks of a pipeline
-whose activations wait in host memory: full, a list, or auto, for what the link
-moves without waiting.
+whose activations wait in host memory: full, a list, or auto for the shortest
+step that fits.
 
 Values of --offload for diffusion pipelines on one GPU, as diffusers names them:
 

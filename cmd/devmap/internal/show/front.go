@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (printer *Printer) Front(front *planner.Front, topology *costmodel.Topology
 		if !front.Complete {
 			row = append(row, unit(point.LowerBound), string(point.Status))
 		}
-		table.Row(append(row, printer.stages(point))...)
+		table.Row(append(row, printer.stages(point)+printer.chosenBlocks(point))...)
 	}
 	const values, proofs = 32, 58 // the width of the other columns
 	width := printer.width - values
@@ -54,6 +55,20 @@ func stepUnit(points []*planner.Solution) func(float64) string {
 		return func(seconds float64) string { return fmt.Sprintf("%.4f s", seconds) }
 	}
 	return func(seconds float64) string { return fmt.Sprintf("%.3f ms", 1e3*seconds) }
+}
+
+// chosenBlocks says which blocks of a point are recomputed, and whose activations leave, if the
+// request left that open.
+func (printer *Printer) chosenBlocks(point *planner.Solution) string {
+	var out string
+	work, asked := &point.Costs.Workload, &printer.work
+	if work.Recompute != asked.Recompute {
+		out += "\nrecompute " + work.Recompute
+	}
+	if work.OffloadActivations != asked.OffloadActivations {
+		out += "\noffload-activations " + cmp.Or(work.OffloadActivations, "none")
+	}
+	return out
 }
 
 // stages lists the layers of each GPU that has some, one per line if there are few.
