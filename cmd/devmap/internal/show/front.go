@@ -32,7 +32,7 @@ func (printer *Printer) Front(front *planner.Front, topology *costmodel.Topology
 		if !front.Complete {
 			row = append(row, unit(point.LowerBound), string(point.Status))
 		}
-		table.Row(append(row, printer.stages(point)+printer.chosenBlocks(point))...)
+		table.Row(append(row, printer.stages(point)+chosenBlocks(&point.Costs.Workload, &printer.work))...)
 	}
 	const values, proofs = 32, 58 // the width of the other columns
 	width := printer.width - values
@@ -59,9 +59,8 @@ func stepUnit(points []*planner.Solution) func(float64) string {
 
 // chosenBlocks says which blocks of a point are recomputed, and whose activations leave, if the
 // request left that open.
-func (printer *Printer) chosenBlocks(point *planner.Solution) string {
+func chosenBlocks(work, asked *costmodel.Workload) string {
 	var out string
-	work, asked := &point.Costs.Workload, &printer.work
 	if work.Recompute != asked.Recompute {
 		out += "\nrecompute " + work.Recompute
 	}
