@@ -117,7 +117,8 @@ func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, e
 	if found, err = search.fewest(found); err != nil {
 		return nil, err
 	}
-	return found, found.hosted()
+	err = found.hosted()
+	return found, err
 }
 
 // spacing is the smallest number of blocks in whose forwards and in whose backwards one of them moves,

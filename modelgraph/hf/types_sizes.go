@@ -15,11 +15,17 @@ const (
 	notDivide = "%v heads do not divide %v (%s), which a %s of Transformers %s needs; correct one of the fields"
 )
 
-// tooSmall notes the first number of the file that is too small for its field. Transformers may build such
-// a model, and cannot run it.
+// refuseSize notes the first fault of a field's value. Transformers may build such a model, and cannot run it.
+func refuseSize(tree *typeTree, object *typeObject, path, format string, args ...any) {
+	if tree.small == nil {
+		tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + path, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+// tooSmall notes a number of the file that is too small for its field.
 func tooSmall(tree *typeTree, object *typeObject, path string, least float64) {
-	if n, isNumber := object.saidOf(path).(float64); isNumber && n < least && tree.small == nil {
-		tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + path, Msg: fmt.Sprintf(notSize, inJSON(n), tree.in.name, least)}
+	if n, isNumber := object.saidOf(path).(float64); isNumber && n < least {
+		refuseSize(tree, object, path, notSize, inJSON(n), tree.in.name, least)
 	}
 }
 
@@ -32,23 +38,28 @@ func noHeads(tree *typeTree, object *typeObject) {
 			continue
 		}
 		tooSmall(tree, object, name, 1)
-		switch object.said[name].(type) {
+		switch said := object.said[name]; said.(type) {
 		case bool, string:
-			if isNumber && tree.small == nil {
-				tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + name, Msg: fmt.Sprintf(notSize, inJSON(object.said[name]), tree.in.name, 1)}
+			if isNumber {
+				refuseSize(tree, object, name, notSize, inJSON(said), tree.in.name, 1)
 			}
 		}
 	}
+	ofForwards(tree, object)
+}
+
+// ofForwards notes values that only a forward of the class, or devmap's count, needs.
+func ofForwards(tree *typeTree, object *typeObject) {
 	switch object.class.Config {
 	case "AlbertConfig": // layers share their tensors, which are there without any layer too
-		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 && tree.small == nil {
-			tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + "num_hidden_layers", Msg: fmt.Sprintf("%s: devmap counts layers that share tensors from 1 on; correct the field", inJSON(n))}
+		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 {
+			refuseSize(tree, object, "num_hidden_layers", "%s: devmap counts layers that share tensors from 1 on; correct the field", inJSON(n))
 		}
 	case "MptConfig": // modeling_mpt.py: MptAttention makes its heads in the forward alone
 		size, _ := number(object.values["d_model"])
 		heads, _ := number(object.values["n_heads"])
-		if heads >= 1 && math.Mod(size, heads) != 0 && tree.small == nil {
-			tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + "n_heads", Msg: fmt.Sprintf(notDivide, heads, size, "d_model", "MptModel", tree.in.name)}
+		if heads >= 1 && math.Mod(size, heads) != 0 {
+			refuseSize(tree, object, "n_heads", notDivide, heads, size, "d_model", "MptModel", tree.in.name)
 		}
 	}
 }

@@ -23,33 +23,46 @@ func (check *checker) hostFits(devices []Prediction, topo *costmodel.Topology) {
 
 // hostFault reports activations in host memory that contradict the rest of the plan.
 func (plan *Plan) hostFault() *fieldFault {
-	const list, own = "workload.offload_activations", "predicted.host_bytes"
-	workload := &plan.Workload
-	moves := workload.OffloadActivations != ""
-	switch {
-	case workload.OffloadActivations == "none" || workload.OffloadActivations == "auto":
-		return faultOf(list, "%q is no set of blocks: a plan has full or a list such as 0-5,9, and leaves the field out if no block moves", workload.OffloadActivations)
-	case moves && (workload.Mode != costmodel.Train || workload.Runtime != costmodel.Devmap || !workload.Strategy.Traits().Staged):
-		return faultOf(list, "%q, and only runtime %q moves activations, in training with strategy %q", workload.OffloadActivations, costmodel.Devmap, costmodel.Pipeline)
+	if wrong := plan.offloadFault(); wrong != nil {
+		return wrong
 	}
-	units := 0
-	for i := range plan.Stages {
-		units += len(plan.Stages[i].Units)
-	}
-	if _, err := workload.Offloads(units); moves && err != nil {
-		return faultOf(list, "%q has a block that the %d units of the plan's stages cannot have", workload.OffloadActivations, units)
-	}
+	const own = "predicted.host_bytes"
 	for i := range plan.Devices {
 		bytes := plan.Devices[i].Predicted.HostBytes
-		if bytes > 0 && !moves {
+		if bytes == 0 {
+			continue
+		}
+		if plan.Workload.OffloadActivations == "" {
 			return faultOf(fmt.Sprintf("devices[%d].%s", i, own), "%d, and the workload has no offload_activations", bytes)
 		}
-		if down, up := plan.Topology.Devices[i].Copies(); bytes > 0 && (down <= 0 || up <= 0) {
+		if down, up := plan.Topology.Devices[i].Copies(); down <= 0 || up <= 0 {
 			return faultOf(fmt.Sprintf("topology.devices[%d].pinned_bytes_per_second", i), "missing, and devices[%d].%s is %d", i, own, bytes)
 		}
 	}
 	if need, has := HostBytes(plan.Devices), plan.Topology.HostMemoryBytes; has > 0 && need > has {
 		return faultOf("topology.host_memory_bytes", "%d, and activations of \"devices\" take %d of the host's memory", has, need)
+	}
+	return nil
+}
+
+// offloadFault reports blocks that the plan's job or stages cannot move.
+func (plan *Plan) offloadFault() *fieldFault {
+	const list = "workload.offload_activations"
+	workload := &plan.Workload
+	switch blocks := workload.OffloadActivations; {
+	case blocks == "":
+		return nil
+	case blocks == "none" || blocks == "auto":
+		return faultOf(list, "%q is no set of blocks: a plan has full or a list such as 0-5,9, and leaves the field out if no block moves", blocks)
+	case workload.Mode != costmodel.Train || workload.Runtime != costmodel.Devmap || !workload.Strategy.Traits().Staged:
+		return faultOf(list, "%q, and only runtime %q moves activations, in training with strategy %q", blocks, costmodel.Devmap, costmodel.Pipeline)
+	}
+	units := 0
+	for i := range plan.Stages {
+		units += len(plan.Stages[i].Units)
+	}
+	if _, err := workload.Offloads(units); err != nil {
+		return faultOf(list, "%q has a block that the %d units of the plan's stages cannot have", workload.OffloadActivations, units)
 	}
 	return nil
 }
