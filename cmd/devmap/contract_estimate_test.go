@@ -207,7 +207,7 @@ func TestEstimateBand(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpus := []string{config, "--gpus", "2", "--gpu", "l4", "--mode", "train", "--batch", "3"}
-	if text := string(devmap(t, out.ExitDone, append([]string{"estimate"}, gpus...)...)); strings.Count(text, " maybe ") != 3 || strings.Contains(text, " tight ") {
+	if text := string(devmap(t, out.ExitDone, append([]string{"estimate"}, gpus...)...)); strings.Count(text, " maybe ") < 3 || strings.Contains(text, " tight ") {
 		t.Errorf("three rows do not say maybe:\n%s", text)
 	}
 }

@@ -192,9 +192,9 @@ class FlagsTest(unittest.TestCase):
             self.assertIn("\n  " + remedy.text, str(raised.exception))
 
     def test_infeasible_notes(self):
-        with self.assertRaisesRegex(devmap.Infeasible, "band of ±1.5% includes a fit") as raised:
+        with self.assertRaisesRegex(devmap.Infeasible, "band of ±1% includes a fit") as raised:
             devmap.plan("opt-13b", gpus="24.7GiB", batch=1, seq=256)
-        self.assertRegex("\n".join(raised.exception.notes), "opt.*peaks are ±1.5%")
+        self.assertRegex("\n".join(raised.exception.notes), "opt.*peaks are ±1%")
         with self.assertRaises(devmap.Infeasible) as raised:
             devmap.plan("llama-3.1-8b", gpus=1, gpu="rtx-4090", optimizer="adamw")
         self.assertEqual(devmap.plan("gpt2", gpus=1, optimizer="adamw").document["workload"]["mode"], "train")
