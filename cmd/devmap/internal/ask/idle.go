@@ -98,10 +98,10 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 		}
 	}
 	if workload.Schedule == costmodel.AutoSchedule && workload.MicroBatches <= 1 && workload.Mode == costmodel.Train {
-		out = append(out, "one micro-batch leaves all GPUs but one idle, in any order: --micro-batches N with N parts of --batch keeps them busy")
+		out = append(out, "with one micro-batch, GPUs wait for each other in any order: --micro-batches N divides --batch into N parts that keep them busy")
 	}
 	if workload.Schedule == costmodel.AutoSchedule && workload.Recompute == costmodel.RecomputeNone && !request.Given("recompute") {
-		out = append(out, "--schedule auto recomputes no block: --recompute auto adds the choice of blocks, with which less memory can be enough for a shorter step")
+		out = append(out, "--schedule auto recomputes no block: --recompute auto adds the choice of blocks, and can find a shorter step if memory is short")
 	}
 	return append(out, targetNotes(request, workload)...)
 }

@@ -238,7 +238,7 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Used and Free count the "+Overhead(rows.work.Mode)+" ("+context+").")
 	}
 	said = append(said, "GPU total: "+rows.totals()+".")
-	if host := rows.host(); host > 0 {
+	if host := devicemap.HostBytes(rows.devices); host > 0 {
 		said = append(said, "Offloaded activations take "+costmodel.Bytes(host).String()+" of host memory.")
 	}
 	if len(left) > 0 {
@@ -277,14 +277,6 @@ func (rows *deviceTable) contexts() string {
 	default:
 		return high
 	}
-}
-
-// host returns the bytes of host memory in which activations wait.
-func (rows *deviceTable) host() (bytes int64) {
-	for i := range rows.devices {
-		bytes += rows.devices[i].Predicted.HostBytes
-	}
-	return bytes
 }
 
 // totals returns the capacities, and their usable part.

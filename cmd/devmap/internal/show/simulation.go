@@ -138,8 +138,9 @@ func (sim *Simulation) chain() string {
 	if copies > 0 {
 		copying = sim.duration(copies) + " copying to the host and back, "
 	}
-	return fmt.Sprintf("longest chain: %s on %s: %s computing, %s%s sending, %s on the way\n", Plural(len(sim.Result.Path), "instruction"),
-		Plural(len(devices), "GPU"), sim.duration(computes), copying, sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends-copies))
+	title := fmt.Sprintf("longest chain: %s on %s:", Plural(len(sim.Result.Path), "instruction"), Plural(len(devices), "GPU"))
+	parts := fmt.Sprintf("%s computing, %s%s sending, %s on the way", sim.duration(computes), copying, sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends-copies))
+	return joined([]string{title, parts}, " ", "  ", maxWidth) + "\n"
 }
 
 // predicted returns the predictions of plans: the peak of each GPU if they fit on a line, else the

@@ -3,6 +3,7 @@ package show
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/backendtest"
@@ -32,6 +33,11 @@ func TestSimulatedCopies(t *testing.T) {
 		var text strings.Builder
 		if err := sim.Print(&text); err != nil {
 			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if strings.HasPrefix(line, "longest chain") && utf8.RuneCountInString(line) > maxWidth+1 {
+				t.Errorf("%q: more than %d columns: %s", offload, maxWidth, line)
+			}
 		}
 		moves := offload != ""
 		if got := strings.Contains(text.String(), "  copies\n"); got != moves {
