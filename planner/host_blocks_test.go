@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // TestHostBlocks: the blocks that leave for host memory shorten a step that memory limits, and never
@@ -78,6 +79,43 @@ func TestHostBlocks(t *testing.T) {
 	}
 	if shorter == 0 || moved < 5 || alone == 0 {
 		t.Errorf("%d of 40 steps are shorter, %d plans move blocks, and %d fit only so", shorter, moved, alone)
+	}
+}
+
+// TestHostOfFront: no point of a front takes more of the host's memory than there is. It has what the
+// most modest point of a front without this limit takes.
+func TestHostOfFront(t *testing.T) {
+	t.Parallel()
+	points, refused := 0, 0
+	for seed := range uint64(30) {
+		p := fixtures.Must(splitProblem(rand.New(rand.NewPCG(seed, 47)), costmodel.OneFOneB, true))(t)
+		p.Objective, p.Workload, p.Costs = planner.Time, p.Costs.Workload, nil
+		p.Workload.OffloadActivations, p.Workload.Recompute = "full", []string{"none", "auto"}[seed%2]
+		for _, point := range fixtures.Must(planner.SolveFront(t.Context(), *p, planner.Settings{}))(t).Points {
+			if bytes := devicemap.HostBytes(point.Devices); p.Topology.HostMemoryBytes == 0 || bytes < p.Topology.HostMemoryBytes {
+				p.Topology.HostMemoryBytes = bytes
+			}
+		}
+		front, err := planner.SolveFront(t.Context(), *p, planner.Settings{})
+		if large := (*planner.InfeasibleError)(nil); errors.As(err, &large) && strings.Contains(err.Error(), "of the host's memory") {
+			refused++
+			continue
+		}
+		for _, point := range fixtures.Must(front, err)(t).Points {
+			points++
+			if bytes := devicemap.HostBytes(point.Devices); bytes > p.Topology.HostMemoryBytes {
+				t.Errorf("seed %d: a point takes %d bytes of the host's memory, which has %d", seed, bytes, p.Topology.HostMemoryBytes)
+			}
+		}
+	}
+	p := fixtures.Must(splitProblem(rand.New(rand.NewPCG(1, 47)), costmodel.OneFOneB, true))(t)
+	p.Workload, p.Costs, p.Topology.HostMemoryBytes = p.Costs.Workload, nil, 1
+	p.Workload.OffloadActivations, p.Workload.Recompute = "full", "auto"
+	if front, err := planner.SolveFront(t.Context(), *p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "of the host's memory") {
+		t.Errorf("with a byte of host memory: %v, %v", front, err)
+	}
+	if points == 0 || refused == 0 {
+		t.Errorf("%d points, and %d refusals", points, refused)
 	}
 }
 
