@@ -145,6 +145,12 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	if _, err := solution("full", 1<<30); !errors.As(err, new(*planner.InfeasibleError)) || !strings.Contains(err.Error(), "bytes of the host's memory, and the topology gives 1073741824: ") {
 		t.Errorf("all blocks with 1 GiB of host memory: %v", err)
 	}
+	for _, has := range []string{"none", "full"} {
+		recompute = has
+		if _, err := solution("full", 1<<20); err == nil || strings.Contains(err.Error(), ", or recomputation: recompute=full") != (has == "none") {
+			t.Errorf("with recompute %s and 1 MiB of host memory: %v", has, err)
+		}
+	}
 	budget, recompute = 23<<30, "none"
 	if fits, err := solution("auto", 0); err != nil || fits.LargestShare > 1 {
 		t.Errorf("with any host memory: %v", err)

@@ -46,8 +46,11 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		return "does not fit" + form
 	}
 	if err.hostNeeds > err.hostHas {
-		return fmt.Sprintf("no placement found on %s; infeasibility is not proven: %s. Another cut may need less, as do fewer blocks, or recomputation: %s",
-			devices(len(err.Best.Devices)), err.host(), name(costmodel.Set("recompute", costmodel.RecomputeFull)))
+		out := fmt.Sprintf("no placement found on %s; infeasibility is not proven: %s. Another cut may need less, as do fewer blocks", devices(len(err.Best.Devices)), err.host())
+		if err.Best.Costs.Workload.Recompute != costmodel.RecomputeFull {
+			out += ", or recomputation: " + name(costmodel.Set("recompute", costmodel.RecomputeFull))
+		}
+		return out
 	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)
