@@ -51,7 +51,7 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 				return best, err
 			}
 		case err == nil:
-		case large.hostNeeds > large.hostHas:
+		case large.hostLacks > 0:
 			host = large.host()
 		case nearest == nil || large.Best.LargestShare < nearest.Best.LargestShare:
 			nearest = large
@@ -178,15 +178,17 @@ func (problem Problem) copying() (Problem, error) {
 	return problem, nil
 }
 
-// hosted refuses with an [*InfeasibleError] a plan whose activations take more of the host's memory than the topology gives.
+// hosted refuses a plan whose activations take more of the host's memory than the topology gives. Its
+// error is an [*InfeasibleError].
 func (solution *Solution) hosted() error {
-	if solution.Topology == nil || solution.Topology.HostMemoryBytes == 0 {
+	if solution.Topology == nil {
 		return nil
 	}
-	if need, has := devicemap.HostBytes(solution.Devices), solution.Topology.HostMemoryBytes; need > has {
-		large := solution.tooLarge()
-		large.hostNeeds, large.hostHas, large.Proved = need, has, false
-		return large
+	need, lacks := devicemap.HostMemory(solution.Devices, solution.Topology)
+	if lacks == 0 {
+		return nil
 	}
-	return nil
+	large := solution.tooLarge()
+	large.hostNeeds, large.hostLacks, large.Proved = need, lacks, false
+	return large
 }

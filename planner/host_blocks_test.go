@@ -92,7 +92,7 @@ func TestHostOfFront(t *testing.T) {
 		p.Objective, p.Workload, p.Costs = planner.Time, p.Costs.Workload, nil
 		p.Workload.OffloadActivations, p.Workload.Recompute = "full", []string{"none", "auto"}[seed%2]
 		for _, point := range fixtures.Must(planner.SolveFront(t.Context(), *p, planner.Settings{}))(t).Points {
-			if bytes := devicemap.HostBytes(point.Devices); p.Topology.HostMemoryBytes == 0 || bytes < p.Topology.HostMemoryBytes {
+			if bytes, _ := devicemap.HostMemory(point.Devices, p.Topology); p.Topology.HostMemoryBytes == 0 || bytes < p.Topology.HostMemoryBytes {
 				p.Topology.HostMemoryBytes = bytes
 			}
 		}
@@ -103,8 +103,8 @@ func TestHostOfFront(t *testing.T) {
 		}
 		for _, point := range fixtures.Must(front, err)(t).Points {
 			points++
-			if bytes := devicemap.HostBytes(point.Devices); bytes > p.Topology.HostMemoryBytes {
-				t.Errorf("seed %d: a point takes %d bytes of the host's memory, which has %d", seed, bytes, p.Topology.HostMemoryBytes)
+			if bytes, lacks := devicemap.HostMemory(point.Devices, p.Topology); lacks > 0 {
+				t.Errorf("seed %d: a point takes %d bytes of the host's memory, and lacks %d", seed, bytes, lacks)
 			}
 		}
 	}
