@@ -158,6 +158,12 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	if _, err := solution("auto", 1<<30); err == nil || !strings.Contains(err.Error(), "(234.1 MiB short); ") || !strings.Contains(err.Error(), "of the host's memory") {
 		t.Errorf("with too little of both memories: %v", err)
 	}
+	budget = 12 << 30 // too little for any list: the refusal is about the one nearest to fitting
+	var least, none *planner.InfeasibleError
+	_, err := solution("auto", 0)
+	if _, without := solution("", 0); !errors.As(err, &least) || !errors.As(without, &none) || least.Needed >= none.Needed {
+		t.Errorf("with 12 GiB: %v, and without moved blocks: %v", err, without)
+	}
 	kind = "rtx-4090"
 	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate: devmap probe measures it, or --topology FILE gives pinned_bytes_per_second`) {
 		t.Errorf("without the rate of a link: %v", err)
