@@ -25,7 +25,8 @@ func frontOfSchedules(ctx context.Context, problem *Problem) (*Front, error) {
 		if err != nil {
 			return nil, cmp.Or(refused, err)
 		}
-		if out.add(sol); len(out.Points) == 0 {
+		out.add(sol)
+		if len(out.Points) == 0 {
 			refused = cmp.Or(refused, sol.hosted())
 		}
 		out.Complete = false
