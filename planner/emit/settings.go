@@ -133,8 +133,7 @@ var (
 		},
 	}
 	hostActivations = outside{
-		"offload_activations", trained(func(w *costmodel.Workload) string { return w.OffloadActivations }),
-		map[string]string{"": "run these blocks, and no others, under torch.autograd.graph.save_on_cpu(pin_memory=True)"},
+		"offload_activations", trained(func(w *costmodel.Workload) string { return w.OffloadActivations }), map[string]string{"": "run these blocks, and no others, under torch.autograd.graph.save_on_cpu(pin_memory=True)"},
 	}
 	partialRecomputation = outside{
 		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none", "full"),
