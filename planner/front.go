@@ -90,9 +90,13 @@ func (front *Front) sweep(ctx context.Context, problem *Problem) error {
 
 func (solution *Solution) proved() bool { return solution.Status == Optimal && solution.EvenProved }
 
-// add appends a point. It removes earlier points whose step is not shorter: a stopped search can
-// leave them.
+// add appends a point, unless the host's memory is too small for it. It removes earlier points whose
+// step is not shorter: a stopped search can leave them.
 func (front *Front) add(solution *Solution) {
+	if solution.hosted() != nil {
+		front.Complete = false
+		return
+	}
 	front.Complete = front.Complete && solution.proved()
 	for count := len(front.Points); count > 0 && front.Points[count-1].Value >= solution.Value; count = len(front.Points) {
 		front.Points = front.Points[:count-1]

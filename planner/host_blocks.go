@@ -22,6 +22,7 @@ type hostSearch struct {
 	*Problem
 	budgets *costmodel.Topology
 	blocks  []int
+	free    *Problem // all blocks leave
 }
 
 // solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
@@ -30,44 +31,42 @@ type hostSearch struct {
 func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	search := &hostSearch{problem, budgets, blocksOf(problem.Graph)}
-	lists, err := search.lists()
-	if err != nil {
+	search := &hostSearch{Problem: problem, budgets: budgets, blocks: blocksOf(problem.Graph)}
+	var err error
+	if search.free, err = search.under(problem.Costs.Workload, slices.Repeat([]bool{true}, len(search.blocks))); err != nil {
 		return nil, err
 	}
-	var best *Solution
-	var failed error
-	for _, moved := range lists {
-		found, why := search.solve(ctx, moved)
-		switch large := infeasible(why); {
-		case why != nil && large == nil:
-			return nil, why
-		case best == nil, why == nil && (failed != nil || found.Value < best.Value):
-			best, failed = found, why
-		case why == nil || failed == nil:
-		case large.hostNeeds > large.hostHas:
-			infeasible(failed).Offload = large.host()
-		case found.LargestShare < best.LargestShare:
-			best, failed = found, why
-		}
-		if failed == nil {
-			proved, err := search.certified(best)
-			if err != nil || proved.Status == Optimal {
-				return proved, err
+	search.free.Topology = budgets
+	var best *Solution           // the shortest step that fits
+	var nearest *InfeasibleError // the list that is nearest to fitting on the GPUs
+	host := ""                   // what the host lacks for a list that fits on them
+	for _, moved := range search.lists() {
+		found, err := search.solve(ctx, moved)
+		large, _ := err.(*InfeasibleError) //nolint:errorlint // solve returns it as it is
+		switch {
+		case err != nil && large == nil:
+			return nil, err
+		case err == nil && (best == nil || found.Value < best.Value):
+			if best, err = search.certified(found); err != nil || best.Status == Optimal {
+				return best, err
 			}
-			best = proved
+		case err == nil:
+		case large.hostLacks > 0:
+			host = large.host()
+		case nearest == nil || large.Best.LargestShare < nearest.Best.LargestShare:
+			nearest = large
 		}
 	}
-	return best, failed
+	if best != nil {
+		return best, nil
+	}
+	nearest.Offload = host
+	return nearest.Best, nearest
 }
 
 // lists are the lists of blocks to try: none, every k-th block, and all.
-func (search *hostSearch) lists() ([][]bool, error) {
-	first, err := search.spacing()
-	if err != nil {
-		return nil, err
-	}
-	count := len(search.blocks)
+func (search *hostSearch) lists() [][]bool {
+	first, count := search.spacing(), len(search.blocks)
 	out := [][]bool{make([]bool, count), slices.Repeat([]bool{true}, count)}
 	for _, spacing := range []int{first, first + 1, 2 * first} {
 		moved := make([]bool, count)
@@ -76,12 +75,7 @@ func (search *hostSearch) lists() ([][]bool, error) {
 		}
 		out = append(out, moved)
 	}
-	return out, nil
-}
-
-func infeasible(err error) *InfeasibleError {
-	large, _ := err.(*InfeasibleError) //nolint:errorlint // solveSchedule returns it as it is
-	return large
+	return out
 }
 
 // under returns the problem under a workload with these blocks in host memory.
@@ -97,11 +91,6 @@ func (search *hostSearch) under(workload costmodel.Workload, moved []bool) (*Pro
 	out := *search.Problem
 	out.Costs, err = estimate.Table(search.Graph, resolved)
 	return &out, err
-}
-
-// all returns the problem with all blocks in host memory.
-func (search *hostSearch) all() (*Problem, error) {
-	return search.under(search.Costs.Workload, slices.Repeat([]bool{true}, len(search.blocks)))
 }
 
 // solve solves the problem with these blocks in host memory, or fewer of them.
@@ -123,12 +112,8 @@ func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, e
 
 // spacing is the smallest number of blocks in whose forwards and in whose backwards one of them moves,
 // on any GPU.
-func (search *hostSearch) spacing() (int, error) {
-	all, err := search.all()
-	if err != nil {
-		return 0, err
-	}
-	times, most := steptime.TicksOf(all.Costs, search.budgets), 1.
+func (search *hostSearch) spacing() int {
+	times, most := steptime.TicksOf(search.free.Costs, search.budgets), 1.
 	for device := range search.budgets.Devices {
 		for _, unit := range search.blocks {
 			if took := times.Unit(unit, device); took.Store > 0 {
@@ -136,7 +121,7 @@ func (search *hostSearch) spacing() (int, error) {
 			}
 		}
 	}
-	return int(math.Ceil(min(most, float64(len(search.blocks)+1)))), nil
+	return int(math.Ceil(min(most, float64(len(search.blocks)+1))))
 }
 
 // fewest takes blocks back onto the GPUs, from the last one on, as long as all GPUs fit and the step
@@ -171,12 +156,7 @@ func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
 
 // certified certifies a choice against all choices of blocks.
 func (search *hostSearch) certified(best *Solution) (*Solution, error) {
-	free, err := search.all()
-	if err != nil {
-		return nil, err
-	}
-	free.Topology = search.budgets
-	question, err := scheduleQuestion(context.Background(), free, 0)
+	question, err := scheduleQuestion(context.Background(), search.free, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -198,15 +178,17 @@ func (problem Problem) copying() (Problem, error) {
 	return problem, nil
 }
 
-// hosted refuses with an [*InfeasibleError] a plan whose activations take more of the host's memory than the topology gives.
+// hosted refuses a plan whose activations take more of the host's memory than the topology gives. Its
+// error is an [*InfeasibleError].
 func (solution *Solution) hosted() error {
-	if solution.Topology == nil || solution.Topology.HostMemoryBytes == 0 {
+	if solution.Topology == nil {
 		return nil
 	}
-	if need, has := devicemap.HostBytes(solution.Devices), solution.Topology.HostMemoryBytes; need > has {
-		large := solution.tooLarge()
-		large.hostNeeds, large.hostHas, large.Proved = need, has, false
-		return large
+	need, lacks := devicemap.HostMemory(solution.Devices, solution.Topology)
+	if lacks == 0 {
+		return nil
 	}
-	return nil
+	large := solution.tooLarge()
+	large.hostNeeds, large.hostLacks, large.Proved = need, lacks, false
+	return large
 }

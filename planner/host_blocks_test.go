@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // TestHostBlocks: the blocks that leave for host memory shorten a step that memory limits, and never
@@ -81,6 +82,43 @@ func TestHostBlocks(t *testing.T) {
 	}
 }
 
+// TestHostOfFront: no point of a front takes more of the host's memory than there is. It has what the
+// most modest point of a front without this limit takes.
+func TestHostOfFront(t *testing.T) {
+	t.Parallel()
+	points, refused := 0, 0
+	for seed := range uint64(30) {
+		p := fixtures.Must(splitProblem(rand.New(rand.NewPCG(seed, 47)), costmodel.OneFOneB, true))(t)
+		p.Objective, p.Workload, p.Costs = planner.Time, p.Costs.Workload, nil
+		p.Workload.OffloadActivations, p.Workload.Recompute = "full", []string{"none", "auto"}[seed%2]
+		for _, point := range fixtures.Must(planner.SolveFront(t.Context(), *p, planner.Settings{}))(t).Points {
+			if bytes, _ := devicemap.HostMemory(point.Devices, p.Topology); p.Topology.HostMemoryBytes == 0 || bytes < p.Topology.HostMemoryBytes {
+				p.Topology.HostMemoryBytes = bytes
+			}
+		}
+		front, err := planner.SolveFront(t.Context(), *p, planner.Settings{})
+		if large := (*planner.InfeasibleError)(nil); errors.As(err, &large) && strings.Contains(err.Error(), "of the host's memory") {
+			refused++
+			continue
+		}
+		for _, point := range fixtures.Must(front, err)(t).Points {
+			points++
+			if bytes, lacks := devicemap.HostMemory(point.Devices, p.Topology); lacks > 0 {
+				t.Errorf("seed %d: a point takes %d bytes of the host's memory, and lacks %d", seed, bytes, lacks)
+			}
+		}
+	}
+	p := fixtures.Must(splitProblem(rand.New(rand.NewPCG(1, 47)), costmodel.OneFOneB, true))(t)
+	p.Workload, p.Costs, p.Topology.HostMemoryBytes = p.Costs.Workload, nil, 1
+	p.Workload.OffloadActivations, p.Workload.Recompute = "full", "auto"
+	if front, err := planner.SolveFront(t.Context(), *p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "of the host's memory") {
+		t.Errorf("with a byte of host memory: %v, %v", front, err)
+	}
+	if points == 0 || refused == 0 {
+		t.Errorf("%d points, and %d refusals", points, refused)
+	}
+}
+
 // A cap below the memory of 1F1B costs neither recomputation nor a step as long as with it.
 func TestHostInsteadOfRecomputation(t *testing.T) {
 	kind, budget, recompute := "h100-80gb", int64(28<<30), "auto"
@@ -107,12 +145,24 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	if _, err := solution("full", 1<<30); !errors.As(err, new(*planner.InfeasibleError)) || !strings.Contains(err.Error(), "bytes of the host's memory, and the topology gives 1073741824: ") {
 		t.Errorf("all blocks with 1 GiB of host memory: %v", err)
 	}
+	for _, has := range []string{"none", "full"} {
+		recompute = has
+		if _, err := solution("full", 1<<20); err == nil || strings.Contains(err.Error(), ", or recomputation: recompute=full") != (has == "none") {
+			t.Errorf("with recompute %s and 1 MiB of host memory: %v", has, err)
+		}
+	}
 	budget, recompute = 23<<30, "none"
 	if fits, err := solution("auto", 0); err != nil || fits.LargestShare > 1 {
 		t.Errorf("with any host memory: %v", err)
 	}
 	if _, err := solution("auto", 1<<30); err == nil || !strings.Contains(err.Error(), "(234.1 MiB short); ") || !strings.Contains(err.Error(), "of the host's memory") {
 		t.Errorf("with too little of both memories: %v", err)
+	}
+	budget = 12 << 30 // too little for any list: the refusal is about the one nearest to fitting
+	var least, none *planner.InfeasibleError
+	_, err := solution("auto", 0)
+	if _, without := solution("", 0); !errors.As(err, &least) || !errors.As(without, &none) || least.Needed >= none.Needed {
+		t.Errorf("with 12 GiB: %v, and without moved blocks: %v", err, without)
 	}
 	kind = "rtx-4090"
 	if _, err := solution("full", 0); err == nil || !strings.Contains(err.Error(), `GPU 0 ("rtx-4090") copies to the host at an unknown rate: devmap probe measures it, or --topology FILE gives pinned_bytes_per_second`) {

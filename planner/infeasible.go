@@ -32,7 +32,7 @@ type InfeasibleError struct {
 	// none was computed.
 	Devices int
 
-	hostNeeds, hostHas int64 // bytes of host memory; 0: it is enough
+	hostNeeds, hostLacks int64 // bytes of host memory
 }
 
 // Error implements error.
@@ -45,9 +45,12 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	if err.Best == nil {
 		return "does not fit" + form
 	}
-	if err.hostNeeds > err.hostHas {
-		return fmt.Sprintf("no placement found on %s; infeasibility is not proven: %s. Another cut may need less, as do fewer blocks, or recomputation: %s",
-			devices(len(err.Best.Devices)), err.host(), name(costmodel.Set("recompute", costmodel.RecomputeFull)))
+	if err.hostLacks > 0 {
+		out := fmt.Sprintf("no placement found on %s; infeasibility is not proven: %s. Another cut may need less, as do fewer blocks", devices(len(err.Best.Devices)), err.host())
+		if err.Best.Costs.Workload.Recompute != costmodel.RecomputeFull {
+			out += ", or recomputation: " + name(costmodel.Set("recompute", costmodel.RecomputeFull))
+		}
+		return out
 	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)
@@ -85,7 +88,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 
 // host says how much host memory is missing.
 func (err *InfeasibleError) host() string {
-	return fmt.Sprintf("activations take %d bytes of the host's memory, and the topology gives %d: %v too little", err.hostNeeds, err.hostHas, costmodel.Bytes(err.hostNeeds-err.hostHas))
+	return fmt.Sprintf("activations take %d bytes of the host's memory, and the topology gives %d: %v too little", err.hostNeeds, err.hostNeeds-err.hostLacks, costmodel.Bytes(err.hostLacks))
 }
 
 // band says whether the map fits at the low end of the band of an unreviewed family. Empty if peaks

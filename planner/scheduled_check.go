@@ -31,7 +31,7 @@ type numbersWalk struct {
 	length float64
 }
 
-// border is where a GPU's first and second run begin; in a V the second ends there.
+// border is where the next GPU's first and second run begin. In a V, its second run ends there.
 type border struct{ first, second int }
 
 // ends reports that the GPUs have room for all items. Their first runs have those below turn. Their

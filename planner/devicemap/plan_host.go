@@ -6,18 +6,22 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// HostBytes is the host memory that activations of all devices take.
-func HostBytes(devices []Prediction) (bytes int64) {
+// HostMemory returns the bytes of the host's memory that activations of all devices take, and how many
+// of them the topology lacks.
+func HostMemory(devices []Prediction, topo *costmodel.Topology) (need, lacks int64) {
 	for i := range devices {
-		bytes += devices[i].Predicted.HostBytes
+		need += devices[i].Predicted.HostBytes
 	}
-	return bytes
+	if topo.HostMemoryBytes > 0 {
+		lacks = max(0, need-topo.HostMemoryBytes)
+	}
+	return need, lacks
 }
 
 // hostFits reports activations that need more host memory than the topology has.
 func (check *checker) hostFits(devices []Prediction, topo *costmodel.Topology) {
-	if need, has := HostBytes(devices), topo.HostMemoryBytes; has > 0 && need > has {
-		check.fault(doesNotFit, "the host", "activations take %d bytes of the host's memory, and the topology gives %d: %d too little", need, has, need-has)
+	if need, lacks := HostMemory(devices, topo); lacks > 0 {
+		check.fault(doesNotFit, "the host", "activations take %d bytes of the host's memory, and the topology gives %d: %d too little", need, topo.HostMemoryBytes, lacks)
 	}
 }
 
@@ -39,8 +43,8 @@ func (plan *Plan) hostFault() *fieldFault {
 			return faultOf(fmt.Sprintf("topology.devices[%d].pinned_bytes_per_second", i), "missing, and devices[%d].%s is %d", i, own, bytes)
 		}
 	}
-	if need, has := HostBytes(plan.Devices), plan.Topology.HostMemoryBytes; has > 0 && need > has {
-		return faultOf("topology.host_memory_bytes", "%d, and activations of \"devices\" take %d of the host's memory", has, need)
+	if need, lacks := HostMemory(plan.Devices, &plan.Topology); lacks > 0 {
+		return faultOf("topology.host_memory_bytes", "%d, and activations of \"devices\" take %d of the host's memory", plan.Topology.HostMemoryBytes, need)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func TestHostFits(t *testing.T) {
 		table.Units[i].Regions.Saved, table.Units[i].Regions.Moved = 100, 200
 	}
 	flat := devicemap.Map{0, 0, 0, 1, 1, 1, 1}.Flatten(graph)
-	need := devicemap.HostBytes(devicemap.Check(graph, table, topo, flat, nil).Devices)
+	need, _ := devicemap.HostMemory(devicemap.Check(graph, table, topo, flat, nil).Devices, topo)
 	if need == 0 {
 		t.Fatal("nothing is offloaded")
 	}

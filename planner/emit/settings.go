@@ -39,7 +39,7 @@ var settingsOutside = map[string][]outside{
 		rowwiseAlone, packs, scriptEvaluation, gradientViews, loadedAs, fsdp1Groups, recomputationOutside, optimization, ligerKernels, compilation, accumulation,
 	}),
 	"torchtune":      slices.Concat(ofData, []outside{average, partialRecomputation, tuneLoss, tuneOptimization, tunePacks, tuneKernel, groups, tuneAdapters, tuneEvaluation}),
-	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
+	"torch-schedule": {lossOf(""), average, recomputation, hostActivations, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
 func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
@@ -131,6 +131,9 @@ var (
 			"auto":      "checkpoint the blocks of each stage whose \"recompute\" in the plan is full",
 			"":          "wrap these blocks, and no others, in torch's checkpoint_wrapper",
 		},
+	}
+	hostActivations = outside{
+		"offload_activations", trained(func(w *costmodel.Workload) string { return w.OffloadActivations }), map[string]string{"": "run these blocks, and no others, under torch.autograd.graph.save_on_cpu(pin_memory=True)"},
 	}
 	partialRecomputation = outside{
 		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none", "full"),

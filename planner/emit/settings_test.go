@@ -42,6 +42,7 @@ func TestOutside(t *testing.T) {
 		{"openpi", func(w *costmodel.Workload) { w.EMA = true }, nil},
 		{"torch-schedule", func(w *costmodel.Workload) { w.Recompute = "auto" }, []string{"each stage", "AdamW"}},
 		{"torch-schedule", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"recompute=0-5,9, which torch-schedule does not set: wrap these blocks, and no others", "AdamW"}},
+		{"torch-schedule", func(w *costmodel.Workload) { w.OffloadActivations = "0-5,9" }, []string{"offload_activations=0-5,9, which torch-schedule does not set: run these blocks, and no others, under", "AdamW"}},
 		{"transformers", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"the program recomputes all blocks or none: plan with --recompute full or none", "dtype"}},
 		{"torchtune", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"all blocks or none"}},
 		{"accelerate-config", func(w *costmodel.Workload) { w.Recompute = "0-5,9" }, []string{"all blocks or none", "dtype", "AdamW"}},

@@ -238,7 +238,7 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Used and Free count the "+Overhead(rows.work.Mode)+" ("+context+").")
 	}
 	said = append(said, "GPU total: "+rows.totals()+".")
-	if host := devicemap.HostBytes(rows.devices); host > 0 {
+	if host, _ := devicemap.HostMemory(rows.devices, &costmodel.Topology{}); host > 0 {
 		said = append(said, "Offloaded activations take "+costmodel.Bytes(host).String()+" of host memory.")
 	}
 	if len(left) > 0 {
