@@ -38,7 +38,7 @@ type Field struct {
 	// open: it may be empty once the workload is resolved.
 	open  func(workload *Workload) bool
 	least int64 // of a number
-	// Forms describes the other form of values that are none of Values.
+	// Forms describes the form of values that are not among Values.
 	Forms []string
 	other otherForm
 }
@@ -152,17 +152,17 @@ func training(field Field) Field {
 	return field
 }
 
-// otherForm is a form of values that have no names. read returns what is wrong with a text. meant
-// reports a text that is one, or that a user means as one. The words are those of errors.
+// otherForm is a form of values that have no names. Errors describe it in two places: known in a list
+// of known values, sound in what is wrong with a text.
 type otherForm struct {
-	words, such string
-	meant       func(text string) bool
-	read        func(text string) error
+	known, sound string
+	meant        func(text string) bool  // as a value of the form
+	read         func(text string) error // what is wrong with it
 }
 
 // orLists is a field of named values that also has values of another form.
 func orLists(field Field, form otherForm) Field {
-	field.other, field.Forms = form, []string{form.words}
+	field.other, field.Forms = form, []string{form.known}
 	return field
 }
 
@@ -300,7 +300,7 @@ func (field *Field) malformed(text string) string {
 		return ""
 	}
 	if err := field.other.read(text); err != nil {
-		return fmt.Sprintf("%q is no %s: %v", text, field.other.such, err)
+		return fmt.Sprintf("%q is no %s: %v", text, field.other.sound, err)
 	}
 	return ""
 }

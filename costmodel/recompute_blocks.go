@@ -15,7 +15,7 @@ const mostBlocks = 1 << 20
 
 // blockForm is that of lists of blocks.
 var blockForm = otherForm{
-	words: "a list of blocks such as 0-5,9", such: "list of blocks such as 0-5,9",
+	known: "a list of blocks such as 0-5,9", sound: "list of blocks such as 0-5,9",
 	meant: func(text string) bool { return text != "" && strings.Trim(text[:1], "0123456789-, ") == "" },
 	read: func(text string) error {
 		_, err := blockRuns(text)

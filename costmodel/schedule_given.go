@@ -15,7 +15,7 @@ func (kind ScheduleKind) OwnOrder() bool {
 
 // orderForm is that of schedules that name their own order.
 var orderForm = otherForm{
-	words: "an order such as order:FB/FB", such: "order of passes such as order:FB/FB",
+	known: "an order such as order:FB/FB", sound: "order of passes such as order:FB/FB",
 	meant: func(text string) bool { return ScheduleKind(text).OwnOrder() },
 	read: func(text string) error {
 		_, err := value.OrderRows(text)
