@@ -160,6 +160,8 @@ type otherForm struct {
 	read         func(text string) error // what is wrong with it
 }
 
+func second[T any](_ T, err error) error { return err }
+
 // orLists is a field of named values that also has values of another form.
 func orLists(field Field, form otherForm) Field {
 	field.other, field.Forms = form, []string{form.known}
@@ -287,20 +289,14 @@ func (workload *Workload) Fault() (field, msg string) {
 // Knows reports that a text is one of Values, or has the field's other form. The fault says what is
 // wrong with a text that is meant as the other form; it is empty for all other texts.
 func (field *Field) Knows(text string) (known bool, fault string) {
-	if slices.Contains(field.Values, text) || field.other.read == nil {
-		return slices.Contains(field.Values, text), ""
-	}
-	return field.other.read(text) == nil, field.malformed(text)
+	return slices.Contains(field.Values, text) || field.other.read != nil && field.other.read(text) == nil, field.malformed(text)
 }
 
 // malformed says what is wrong with a text that is meant as the field's other form. It is empty for
 // other texts, and for sound ones.
 func (field *Field) malformed(text string) string {
-	if field.other.read == nil || !field.other.meant(text) {
-		return ""
-	}
-	if err := field.other.read(text); err != nil {
-		return fmt.Sprintf("%q is no %s: %v", text, field.other.sound, err)
+	if field.other.read != nil && field.other.meant(text) && field.other.read(text) != nil {
+		return fmt.Sprintf("%q is no %s: %v", text, field.other.sound, field.other.read(text))
 	}
 	return ""
 }

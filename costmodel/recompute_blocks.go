@@ -17,10 +17,7 @@ const mostBlocks = 1 << 20
 var blockForm = otherForm{
 	known: "a list of blocks such as 0-5,9", sound: "list of blocks such as 0-5,9",
 	meant: func(text string) bool { return text != "" && strings.Trim(text[:1], "0123456789-, ") == "" },
-	read: func(text string) error {
-		_, err := blockRuns(text)
-		return err
-	},
+	read:  func(text string) error { return second(blockRuns(text)) },
 }
 
 // Recomputed returns, for each of count blocks, whether the workload's backward runs it again: all or

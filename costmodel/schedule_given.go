@@ -17,10 +17,7 @@ func (kind ScheduleKind) OwnOrder() bool {
 var orderForm = otherForm{
 	known: "an order such as order:FB/FB", sound: "order of passes such as order:FB/FB",
 	meant: func(text string) bool { return ScheduleKind(text).OwnOrder() },
-	read: func(text string) error {
-		_, err := value.OrderRows(text)
-		return err
-	},
+	read:  func(text string) error { return second(value.OrderRows(text)) },
 }
 
 // checkRows refuses an order that does not run every micro-batch once through each chunk. It also

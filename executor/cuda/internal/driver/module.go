@@ -16,7 +16,7 @@ static CUresult launch(CUfunction function, const unsigned int *grid, const unsi
 }
 
 // A map has to be at a multiple of 64 in constant memory, but arguments begin there at another place,
-// which depends on the GPU. So the driver gets each argument of a kernel with a map by itself.
+// which depends on the GPU. So the driver gets the arguments of such a kernel one by one.
 static CUresult launchEach(CUfunction function, const unsigned int *grid, const unsigned int *block, unsigned int shared,
                            CUstream stream, char *arguments, const unsigned int *starts, int count, int together) {
 	void *each[count];

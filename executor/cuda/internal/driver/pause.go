@@ -3,9 +3,7 @@
 package driver
 
 /*
-static void rest(void) {
-	for (int i = 0; i < 16; i++) __builtin_ia32_pause();
-}
+static void rest(void) { for (int i = 0; i < 16; i++) __builtin_ia32_pause(); }
 */
 import "C"
 

@@ -15,7 +15,7 @@ func (list *recognizer) attention(norm *Call, at int) ([]*operation, int) {
 		return nil, 0
 	}
 	rope, cache := list.call(at+3, "rope"), list.call(at+4, "cache")
-	if rope == nil || cache == nil || Moves(rope) {
+	if rope == nil || cache == nil {
 		return nil, 0
 	}
 	q, k, v := products[0].matrix("d"), products[1].matrix("d"), products[2].matrix("d")
@@ -38,7 +38,7 @@ func (list *recognizer) attention(norm *Call, at int) ([]*operation, int) {
 func (op *operation) rotates(rope, cache *Call, q, k *Matrix) bool {
 	keys, values, dim := cache.matrix("keys"), cache.matrix("values"), rope.size("dim", 0)
 	found, err := callFrequencies(rope)
-	if err != nil || dim%16 != 0 || int64(len(found.inverse)) != dim/2 || q.Columns%dim != 0 || k.Columns%dim != 0 {
+	if err != nil || Moves(rope) || dim%16 != 0 || int64(len(found.inverse)) != dim/2 || q.Columns%dim != 0 || k.Columns%dim != 0 {
 		return false
 	}
 	op.kind, op.dim, op.found = turnedKind, dim, &found
