@@ -38,9 +38,9 @@ type Field struct {
 	// open: it may be empty once the workload is resolved.
 	open  func(workload *Workload) bool
 	least int64 // of a number
-	// lists: the value is none of Values, but has the field's other form, which Forms describes.
-	lists func(workload *Workload) bool
+	// Forms describes the form of values that are not among Values.
 	Forms []string
+	other otherForm
 }
 
 // Fields lists all fields of a workload in printing order: what runs, its sizes, its numbers, what
@@ -62,8 +62,8 @@ var fields = described([]Field{
 	storedPrecision(),
 	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon, value.PagedAdamW8bit, value.PagedAdamW32bit, value.AdamWTorch8bit, value.AdamWTorch4bit}, func(workload *Workload) *string { return &workload.Optimizer })),
 	toggle("optimizer_in_backward", func(workload *Workload) *bool { return &workload.OptimizerInBackward }),
-	training(orLists(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute }), blockList, (*Workload).ListsRecomputed)),
-	unlessDefault(orLists(named("offload_activations", "none", []string{"none", OffloadAll, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.OffloadActivations }), blockList, (*Workload).listsOffloaded)),
+	training(orLists(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute }), blockForm)),
+	unlessDefault(orLists(named("offload_activations", "none", []string{"none", OffloadAll, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.OffloadActivations }), blockForm)),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
@@ -88,7 +88,7 @@ var fields = described([]Field{
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
-	byStrategy(optional(orLists(named("schedule", "", append(ScheduleKinds(), AutoSchedule), func(workload *Workload) *ScheduleKind { return &workload.Schedule }), "an order such as order:FB/FB", (*Workload).ordersOwn)),
+	byStrategy(optional(orLists(named("schedule", "", append(ScheduleKinds(), AutoSchedule), func(workload *Workload) *ScheduleKind { return &workload.Schedule }), orderForm)),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),
@@ -152,9 +152,19 @@ func training(field Field) Field {
 	return field
 }
 
+// otherForm is a form of values that have no names. Errors describe it in two places: known in a list
+// of known values, sound in what is wrong with a text.
+type otherForm struct {
+	known, sound string
+	meant        func(text string) bool  // as a value of the form
+	read         func(text string) error // what is wrong with it
+}
+
+func second[T any](_ T, err error) error { return err }
+
 // orLists is a field of named values that also has values of another form.
-func orLists(field Field, form string, lists func(*Workload) bool) Field {
-	field.lists, field.Forms = lists, []string{form}
+func orLists(field Field, form otherForm) Field {
+	field.other, field.Forms = form, []string{form.known}
 	return field
 }
 
@@ -279,19 +289,23 @@ func (workload *Workload) Fault() (field, msg string) {
 // Knows reports that a text is one of Values, or has the field's other form. The fault says what is
 // wrong with a text that is meant as the other form; it is empty for all other texts.
 func (field *Field) Knows(text string) (known bool, fault string) {
-	if slices.Contains(field.Values, text) || field.lists == nil {
-		return slices.Contains(field.Values, text), ""
+	return slices.Contains(field.Values, text) || field.other.read != nil && field.other.read(text) == nil, field.malformed(text)
+}
+
+// malformed says what is wrong with a text that is meant as the field's other form. It is empty for
+// other texts, and for sound ones.
+func (field *Field) malformed(text string) string {
+	if field.other.read != nil && field.other.meant(text) && field.other.read(text) != nil {
+		return fmt.Sprintf("%q is no %s: %v", text, field.other.sound, field.other.read(text))
 	}
-	var workload Workload
-	field.Set(&workload, text)
-	return field.lists(&workload), field.malformed(text)
+	return ""
 }
 
 // Known reports that the workload's value of the field is one of Values, or has the field's other
 // form. A field without named values knows all.
 func (field *Field) Known(workload *Workload) bool {
 	value := field.value(workload)
-	return field.Values == nil || slices.Contains(field.Values, value) || field.lists != nil && field.lists(workload) || value == "" && field.open != nil && field.open(workload)
+	return field.Values == nil || slices.Contains(field.Values, value) || field.other.read != nil && field.other.read(value) == nil || value == "" && field.open != nil && field.open(workload)
 }
 
 // badNumber is the first number that counts nothing.

@@ -13,8 +13,12 @@ import (
 // mostBlocks limits the number of a recomputed block.
 const mostBlocks = 1 << 20
 
-// blockList describes lists of blocks in errors.
-const blockList = "a list of blocks such as 0-5,9"
+// blockForm is that of lists of blocks.
+var blockForm = otherForm{
+	known: "a list of blocks such as 0-5,9", sound: "list of blocks such as 0-5,9",
+	meant: func(text string) bool { return text != "" && strings.Trim(text[:1], "0123456789-, ") == "" },
+	read:  func(text string) error { return second(blockRuns(text)) },
+}
 
 // Recomputed returns, for each of count blocks, whether the workload's backward runs it again: all or
 // none of them, or those of a list such as 0-5,9. Blocks are units with several layers, numbered in
@@ -58,14 +62,7 @@ func listed(field, text string, all bool, count int) ([]bool, error) {
 
 // ListsRecomputed reports that the workload recomputes some blocks, by a list.
 func (workload *Workload) ListsRecomputed() bool {
-	_, err := blockRuns(workload.Recompute)
-	return err == nil
-}
-
-// listsOffloaded reports that the workload offloads activations of some blocks, by a list.
-func (workload *Workload) listsOffloaded() bool {
-	_, err := blockRuns(workload.OffloadActivations)
-	return err == nil
+	return blockForm.read(workload.Recompute) == nil
 }
 
 // RecomputeOf returns the shortest text of the recomputed blocks: none, full or a list.
@@ -93,26 +90,6 @@ func RecomputeOf(blocks []bool) string {
 		first = end
 	}
 	return strings.Join(parts, ",")
-}
-
-// malformed says what is wrong with a text that is meant as the field's other form: a list of blocks
-// or an own order. It is empty for other texts, and for sound ones.
-func (field *Field) malformed(text string) string {
-	var err error
-	switch own, _ := value.OwnOrder(text); {
-	case (field.Name == "recompute" || field.Name == "offload_activations") && text != "" && strings.Trim(text[:1], "0123456789-, ") == "":
-		if _, err = blockRuns(text); err != nil {
-			err = fmt.Errorf("is no %s: %w", strings.TrimPrefix(blockList, "a "), err)
-		}
-	case field.Name == "schedule" && own:
-		if _, err = value.OrderRows(text); err != nil {
-			err = fmt.Errorf("is no order of passes such as order:FB/FB: %w", err)
-		}
-	}
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf("%q %v", text, err)
 }
 
 var errNoBlock = errors.New("it begins with no number of a block")

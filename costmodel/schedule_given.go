@@ -13,10 +13,11 @@ func (kind ScheduleKind) OwnOrder() bool {
 	return own
 }
 
-// ordersOwn reports a workload whose schedule names an order that can be read.
-func (workload *Workload) ordersOwn() bool {
-	_, err := value.OrderRows(string(workload.Schedule))
-	return err == nil
+// orderForm is that of schedules that name their own order.
+var orderForm = otherForm{
+	known: "an order such as order:FB/FB", sound: "order of passes such as order:FB/FB",
+	meant: func(text string) bool { return ScheduleKind(text).OwnOrder() },
+	read:  func(text string) error { return second(value.OrderRows(text)) },
 }
 
 // checkRows refuses an order that does not run every micro-batch once through each chunk. It also

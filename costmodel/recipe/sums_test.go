@@ -44,3 +44,19 @@ func TestSums(t *testing.T) {
 		}
 	}
 }
+
+// TestMovedSets: neighbours whose tensors move to the host have three sets of memory in turn, and others
+// two. Blocks that do not move have none.
+func TestMovedSets(t *testing.T) {
+	for blocks, sets := range map[string]int64{costmodel.OffloadAll: 3, "0,2-3": 3, "0,2,4": 2, "": 0} {
+		workload := costmodel.Workload{Mode: costmodel.Train, Batch: 2, MicroBatches: 2, Seq: 8, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, OffloadActivations: blocks}
+		model := of(t, builtIn(t, "llama-3.2-1b"), workload)
+		var most int64
+		for i := range model.Units {
+			most = max(most, model.Units[i].Moved)
+		}
+		if most != sets {
+			t.Errorf("%q: %d sets, want %d", blocks, most, sets)
+		}
+	}
+}

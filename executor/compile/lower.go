@@ -33,7 +33,7 @@ func (emitter *emitter) deviceBody(device *device) {
 		for _, action := range device.actions {
 			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch)
 			sets := slots.pass(int(action.Chunk), action)
-			sets.moved = stage.moving(action)
+			sets.moved = slots.moved.pass(stage, action)
 			switch action.Kind {
 			case order.Forward:
 				train.forward(stage, microBatch, sets)

@@ -41,10 +41,10 @@ func (layout *layout) moved() {
 
 // movedSets are the sets that each unit with moved tensors uses in any pass.
 func (device *device) movedSets() map[int][]bool {
-	used := make(map[int][]bool)
+	used, turns := make(map[int][]bool), turns{sets: device.sets}
 	for _, action := range device.actions {
 		stage := device.stages[action.Chunk]
-		for number, set := range stage.moving(action) {
+		for number, set := range turns.pass(stage, action) {
 			unit := stage.routines[number].unit
 			if used[unit] == nil {
 				used[unit] = make([]bool, device.sets)
@@ -52,7 +52,6 @@ func (device *device) movedSets() map[int][]bool {
 			used[unit][set] = true
 		}
 	}
-	device.passed = 0
 	return used
 }
 
@@ -81,14 +80,16 @@ func (layout *layout) movedSet(routine *routine, name string, at int64, slot int
 	}
 }
 
-// moving returns the set of each routine with moved tensors for a pass, by its number: the next of all
-// sets.
-func (stage *stage) moving(action order.Action) map[int]int {
+// turns gives passes of routines with moved tensors the sets of a device in turn.
+type turns struct{ sets, passed int }
+
+// pass returns the set of each such routine for a pass of its stage, by the routine's number.
+func (turns *turns) pass(stage *stage, action order.Action) map[int]int {
 	sets := make(map[int]int)
 	take := func(number int) {
 		if routine := &stage.routines[number]; routine.Moved > 0 && (action.Kind != order.Weight || routine.Learns) {
-			sets[number] = stage.device.passed % stage.device.sets
-			stage.device.passed++
+			sets[number] = turns.passed % turns.sets
+			turns.passed++
 		}
 	}
 	for number := range stage.routines {

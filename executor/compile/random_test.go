@@ -105,7 +105,7 @@ func newRandomPlan(rng *rand.Rand) *randomPlan {
 		}
 		for index := range topology.Devices {
 			on := &topology.Devices[index]
-			on.Own.DeviceToHostBytesPerSecond, on.Own.HostToDeviceBytesPerSecond = 1e6*float64(1+rng.IntN(9)), 1e6*float64(1+rng.IntN(9))
+			on.Own.DeviceToHostBytesPerSecond, on.Own.HostToDeviceBytesPerSecond = 2e5*float64(1+rng.IntN(45)), 2e5*float64(1+rng.IntN(45))
 		}
 	}
 	placement := place(rng, work.Strategy, count, devices, work.Schedule)

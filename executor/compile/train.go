@@ -17,10 +17,11 @@ type sets struct {
 type rings struct {
 	free  []struct{ saved, late, pending []bool }
 	taken [][]sets // by micro-batch
+	moved turns
 }
 
 func newRings(device *device) *rings {
-	out := &rings{free: make([]struct{ saved, late, pending []bool }, len(device.stages))}
+	out := &rings{free: make([]struct{ saved, late, pending []bool }, len(device.stages)), moved: turns{sets: device.sets}}
 	for chunk, stage := range device.stages {
 		free := &out.free[chunk]
 		free.saved, free.late, free.pending = make([]bool, stage.depth.Saved), make([]bool, stage.depth.Late), make([]bool, stage.depth.Pending)

@@ -51,8 +51,7 @@ type device struct {
 	// norms and their sum, what the caller gets, and generated ids.
 	stream, gradient, norms, total, result int32
 	ids                                    []int32
-	// sets are those of moved tensors, and passed is how many passes that use them were lowered.
-	sets, passed int
+	sets                                   int // of moved tensors
 }
 
 // weightCopy is one device's copy of a tied weight, which Use reads first.

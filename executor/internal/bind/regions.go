@@ -15,11 +15,11 @@ type Region struct {
 
 // Regions returns the regions of a device's arena from the bottom. They are the library's
 // workspace, state that is held throughout, slots of channels, the stream with results, saved
-// activations, and scratch. With one micro-batch gradients grow into the saved activations, and
-// scratch lies between: these are one region, the stack. Only room that no buffer takes is between
-// regions.
+// activations, and scratch. Where gradients grow into saved activations, scratch lies between them:
+// these are one region, the stack. Only room that no buffer takes is
+// between regions.
 func (bound *Bound) Regions(device int) []Region {
-	stacked := bound.training() && bound.parts() == 1 && bound.Workload.OffloadActivations == ""
+	stacked := bound.training() && bound.parts() == 1 && !bound.Workload.Schedule.Split() && bound.Workload.OffloadActivations == ""
 	var regions []Region
 	for index := range bound.Program.Buffers {
 		buffer := &bound.Program.Buffers[index]

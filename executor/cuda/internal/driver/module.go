@@ -15,8 +15,8 @@ static CUresult launch(CUfunction function, const unsigned int *grid, const unsi
 	return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, NULL, extra);
 }
 
-// A kernel with a map among its arguments has them at places that depend on the GPU: multiples of 64
-// in its constant memory, which begins at none. So the driver gets each argument.
+// A map has to be at a multiple of 64 in constant memory, but arguments begin there at another place,
+// which depends on the GPU. So the driver gets the arguments of such a kernel one by one.
 static CUresult launchEach(CUfunction function, const unsigned int *grid, const unsigned int *block, unsigned int shared,
                            CUstream stream, char *arguments, const unsigned int *starts, int count, int together) {
 	void *each[count];
@@ -76,8 +76,8 @@ func (function *Function) Share(bytes int) error {
 }
 
 // Shape is how many blocks of how many threads a launch has. Shared is the dynamic shared memory of
-// each block in bytes. With Together, a launch that begins with tiles has all its blocks at the same time:
-// they may wait for each other, and it is an error if they do not fit.
+// each block in bytes. Together is for launches that begin with tiles: all blocks run at the same time
+// and may wait for each other. It is an error if they do not fit.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      int

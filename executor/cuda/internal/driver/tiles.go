@@ -6,7 +6,7 @@ package driver
 #include <string.h>
 #include <cuda.h>
 
-// A map has to be at a multiple of 64 bytes; what is made of Go's numbers is copied.
+// The driver writes a map at a multiple of 64 bytes, and Go's memory may begin elsewhere.
 static CUresult describe(void *to, CUdeviceptr at, const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box) {
 	CUtensorMap map;
 	const cuuint32_t steps[] = {1, 1, 1, 1};
@@ -20,9 +20,9 @@ import "C"
 
 import "unsafe"
 
-// Tiles is a matrix in bf16 as Hopper's copy engine reads it: a row for each of Rows tokens of
-// Sequences sequences, with Heads times Width values. Stride is in values. A tile is 64 values of Box rows of
-// a head, and has 0 after the last row of a sequence.
+// Tiles is a matrix in bf16 as Hopper's copy engine reads it. It has a row for each of Rows tokens of
+// Sequences sequences, with Heads times Width values. Stride is in values. A tile is 64 values of Box
+// rows of a head, with zeros after the last row of a sequence.
 type Tiles struct {
 	At                                         Address
 	Width, Heads, Rows, Sequences, Stride, Box int64

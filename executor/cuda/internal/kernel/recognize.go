@@ -126,9 +126,6 @@ func (list *recognizer) product(norm *Call, at int) ([]*operation, int) {
 // feedForward is a gate and what it is multiplied with.
 func (list *recognizer) feedForward(norm *Call, at int) ([]*operation, int) {
 	op, products := list.several(norm, at)
-	if len(products) == 0 {
-		return nil, 0
-	}
 	number := 2
 	gate := list.call(at+number, "gate")
 	if gate == nil {
@@ -139,15 +136,8 @@ func (list *recognizer) feedForward(norm *Call, at int) ([]*operation, int) {
 		return nil, 0
 	}
 	one, two, y := gate.matrix("gate"), gate.matrix("up"), gate.matrix("y")
-	if number == 1 { // both in one weight
-		half := y.Columns
-		op.parts[1] = op.parts[0]
-		op.parts[1].weight += addressOfRow(&op.parts[0], half)
-		if op.parts[0].bias != 0 {
-			op.parts[1].bias += addressOfValue(half)
-		}
-		op.parts[1].to += addressOfValue(half)
-		op.parts[0].rows, op.parts[1].rows = half, half
+	if number == 1 {
+		op.halve(y.Columns)
 	}
 	if one.Address != op.parts[0].to || two.Address != op.parts[1].to || y.Address != one.Address || op.parts[0].rows != y.Columns || op.parts[1].rows != y.Columns {
 		return nil, 0
@@ -160,6 +150,17 @@ func (list *recognizer) feedForward(norm *Call, at int) ([]*operation, int) {
 	}
 	op.parts[2] = weights{}
 	return []*operation{op}, end - list.at
+}
+
+// halve makes two products of one, whose weight has the rows of both.
+func (op *operation) halve(rows int64) {
+	op.parts[1] = op.parts[0]
+	op.parts[1].weight += addressOfRow(&op.parts[0], rows)
+	if op.parts[0].bias != 0 {
+		op.parts[1].bias += addressOfValue(rows)
+	}
+	op.parts[1].to += addressOfValue(rows)
+	op.parts[0].rows, op.parts[1].rows = rows, rows
 }
 
 // read reports whether a kernel from a place on reads a matrix before another one writes it.

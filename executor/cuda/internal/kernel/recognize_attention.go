@@ -15,22 +15,15 @@ func (list *recognizer) attention(norm *Call, at int) ([]*operation, int) {
 		return nil, 0
 	}
 	rope, cache := list.call(at+3, "rope"), list.call(at+4, "cache")
-	if rope == nil || cache == nil || Moves(rope) {
+	if rope == nil || cache == nil {
 		return nil, 0
 	}
 	q, k, v := products[0].matrix("d"), products[1].matrix("d"), products[2].matrix("d")
-	keys, values, dim := cache.matrix("keys"), cache.matrix("values"), rope.size("dim", 0)
-	found, err := callFrequencies(rope)
-	if err != nil || *rope.matrix("q") != *q || *rope.matrix("k") != *k || *cache.matrix("k") != *k || *cache.matrix("v") != *v ||
-		dim%16 != 0 || int64(len(found.inverse)) != dim/2 || q.Columns%dim != 0 || k.Columns%dim != 0 {
+	if *rope.matrix("q") != *q || *rope.matrix("k") != *k || *cache.matrix("k") != *k || *cache.matrix("v") != *v || !op.rotates(rope, cache, q, k) {
 		return nil, 0
 	}
-	op.kind, op.dim, op.found = turnedKind, dim, &found
-	op.past, op.positions = rope.size("past", -1), cache.size("positions", 0)
-	op.parts[1].to, op.parts[1].apart = keys.Address, keys.Stride
-	op.parts[2].to, op.parts[2].apart = values.Address, values.Stride
 	end := at + 5
-	if op.past < 0 || op.rows != cache.size("sequences", 0) || norm != nil && list.read(norm.matrix("y"), end) || list.read(k, end) || list.read(v, end) {
+	if norm != nil && list.read(norm.matrix("y"), end) || list.read(k, end) || list.read(v, end) {
 		return nil, 0
 	}
 	ops := []*operation{op}
@@ -38,6 +31,21 @@ func (list *recognizer) attention(norm *Call, at int) ([]*operation, int) {
 		ops, end = append(ops, more...), end+kernels
 	}
 	return ops, end - list.at
+}
+
+// rotates makes the product of queries, keys and values one that rotates and fills the cache. It
+// reports false if kernel fused cannot do that.
+func (op *operation) rotates(rope, cache *Call, q, k *Matrix) bool {
+	keys, values, dim := cache.matrix("keys"), cache.matrix("values"), rope.size("dim", 0)
+	found, err := callFrequencies(rope)
+	if err != nil || Moves(rope) || dim%16 != 0 || int64(len(found.inverse)) != dim/2 || q.Columns%dim != 0 || k.Columns%dim != 0 {
+		return false
+	}
+	op.kind, op.dim, op.found = turnedKind, dim, &found
+	op.past, op.positions = rope.size("past", -1), cache.size("positions", 0)
+	op.parts[1].to, op.parts[1].apart = keys.Address, keys.Stride
+	op.parts[2].to, op.parts[2].apart = values.Address, values.Stride
+	return op.past >= 0 && op.rows == cache.size("sequences", 0)
 }
 
 // attends is attention to the cache, at a place of the list.
