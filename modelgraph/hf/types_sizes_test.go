@@ -47,3 +47,21 @@ func TestTypesSizes(t *testing.T) {
 		}
 	}
 }
+
+// TestTypesElsewhere: the table refuses fields that add modules in other models, also in objects inside, as docs/limits.md
+// says. It takes their empty values and fields that the class computes.
+func TestTypesElsewhere(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"model_type":"mpnet","num_experts":8}`:                                     "num_experts",
+		`{"model_type":"roberta","moe_intermediate_size":64}`:                        "moe_intermediate_size",
+		`{"model_type":"blip-2","vision_config":{"num_experts":8}}`:                  "vision_config.num_experts",
+		`{"model_type":"mellum","num_local_experts":64}`:                             "",
+		`{"model_type":"mpnet","num_experts":0,"lora_rank":null,"vision_config":{}}`: "",
+	} {
+		_, err := FromConfig("config.json", []byte(config), newest.name)
+		var refused *unknownFieldError
+		if errors.As(err, &refused) != (want != "") || want == "" && err != nil || want != "" && refused.Field != want {
+			t.Errorf("%s: %v, want an error of %q", config, err, want)
+		}
+	}
+}
