@@ -18,12 +18,12 @@ type requestSection struct {
 	least     int         // layers for which the blocks hold
 }
 
-// A requestWord is the birth of a storage of a size, or the death of one by the place of its birth.
+// A requestWord is a birth or a death. The death names the birth of the same storage, by section, layer and number.
 type requestWord struct {
-	what    byte // as in [learned.Requests]
-	at      int32
-	section int  // -1: its own block
-	from    byte // where layers count from: '+' the word's own, 'e' the last, '0' the first; 0: the section is no list's
+	what    byte  // as in [learned.Request]
+	at      int32 // of a birth its size, of a death the birth's number in its block
+	section int   // -1: the block of the death itself
+	from    byte  // layers count from: '+' the death's own, 'e' the last, '0' the first; 0: the section has no list
 	layer   int
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// Request is the birth of a storage of Bytes, or the end of the one that was born after At others.
+// Request is a birth of Bytes, or an end. At an end, At is the number of the birth, counted from 0.
 type Request struct {
 	Bytes int64
 	At    int32
