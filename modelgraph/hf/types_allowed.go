@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -46,7 +44,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 func (class *typeClass) lacks(tree *typeTree, object *typeObject) {
 	for _, name := range slices.Sorted(maps.Keys(object.extra)) {
 		said := inJSON(object.extra[name])
-		if tree.noted == nil && adds(name) && class.Rules[name] == nil && !harmless[name] && !noTensors[name] && !empty(jsontext.Value(said)) {
+		if tree.noted == nil && adds(name) && class.Rules[name] == nil && !harmless[name] && !noTensors[name] && !empty([]byte(said)) {
 			tree.noted = &unknownFieldError{File: tree.file, Field: object.prefix + name, Value: said, ModelType: object.class.Type, Class: class.Class}
 		}
 	}

@@ -120,7 +120,10 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 	var births int32
 	var results []bool
 	for at, section := range sections {
-		count := t.length(section.list)
+		count := t.counts[section.list]
+		if section.list == "" {
+			count = 1
+		}
 		if count < max(1, section.least) {
 			return nil
 		}
@@ -153,14 +156,6 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 		}
 	}
 	return out
-}
-
-// length is the number of layers of a section: without a list, it is one.
-func (t *taping) length(list string) int {
-	if list == "" {
-		return 1
-	}
-	return t.counts[list]
 }
 
 // birth is the number of the birth that a word of a layer in a section says, or -1. Another layer's birth counts from its

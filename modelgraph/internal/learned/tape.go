@@ -41,15 +41,13 @@ type Requests struct {
 	Events []Request
 }
 
-// Request is a birth or an end. At a birth, At is the number of the size. At an end, it is the number of the birth,
-// counted from 0.
+// Request is a birth, and At is the number of its size; or an end, and At is the number of its birth, from 0.
 type Request = struct {
 	What byte
 	At   int32
 }
 
-// Values of What. Tables also have 's' for a thread's workspace, 't' for a kernel's, 'i' for an input and 'g' for a
-// gradient.
+// Values of What. Tables also have workspaces of threads (s) and kernels (t), inputs (i) and gradients (g).
 const (
 	Gone    byte = 0   // an end
 	Passing byte = ' ' // a storage that ends within the step
