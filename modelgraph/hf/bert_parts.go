@@ -59,7 +59,8 @@ func (model *bert) predictions(modules *builder, causal bool) {
 	dense := modules.add(dot(name, "transform.dense"), op, []string{modules.hidden}, linearParams("", hidden, hidden, true)...).Name
 	modules.empty(dot(name, "transform.transform_act_fn"))
 	normed := addLayerNorm(modules, dot(name, "transform.LayerNorm"), hidden, dense)
-	if addClassHead(modules, decoder, hidden, model.vocab, false, normed); causal {
+	addClassHead(modules, decoder, hidden, model.vocab, false, normed)
+	if causal {
 		modules.layers[len(modules.layers)-1].Op = modelgraph.Head{Dim: hidden, Vocab: model.vocab, Body: hidden}
 	}
 	if model.tied {

@@ -229,7 +229,8 @@ func TestCausalLoss(t *testing.T) {
 			heads := 0
 			for i := range graph.Layers {
 				if head, ok := graph.Layers[i].Op.(modelgraph.Head); ok {
-					if heads++; head.OwnType != own {
+					heads++
+					if head.OwnType != own {
 						t.Errorf("%s: its loss reads logits in their own type: %v, want %v", class, head.OwnType, own)
 					}
 				}

@@ -40,11 +40,11 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 }
 
 // lacks notes a field that the class does not read and that adds modules in another model ([adds]): the config may not be
-// of its type. [family.checkFields] refuses the same.
+// of its type. Readers of reviewed classes refused the same ([family.checkFields]).
 func (class *typeClass) lacks(tree *typeTree, object *typeObject) {
 	for _, name := range slices.Sorted(maps.Keys(object.extra)) {
 		said := inJSON(object.extra[name])
-		if tree.noted == nil && adds(name) && class.Rules[name] == nil && !harmless[name] && !noTensors[name] && !empty([]byte(said)) {
+		if tree.noted == nil && adds(name) && class.reviewed() != nil && !harmless[name] && !noTensors[name] && !empty([]byte(said)) {
 			tree.noted = &unknownFieldError{File: tree.file, Field: object.prefix + name, Value: said, ModelType: object.class.Type, Class: class.Class}
 		}
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -120,10 +121,7 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 	var births int32
 	var results []bool
 	for at, section := range sections {
-		count := t.counts[section.list]
-		if section.list == "" {
-			count = 1
-		}
+		count := cmp.Or(t.counts[section.list], 1-min(1, len(section.list))) // what is in no list is one
 		if count < max(1, section.least) {
 			return nil
 		}
