@@ -74,9 +74,9 @@ func (model *bert) build(modules *builder, cfg *config, class string) {
 	pooled := model.pooler(modules, path, class)
 	switch class {
 	case "BertForMaskedLM", "BertLMHeadModel":
-		model.predictions(modules)
+		model.predictions(modules, class == "BertLMHeadModel")
 	case "BertForPreTraining":
-		model.predictions(modules)
+		model.predictions(modules, false)
 		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)
 	case "BertForNextSentencePrediction":
 		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)

@@ -50,8 +50,8 @@ func (model *bert) attend(modules *builder, name string, op modelgraph.Attention
 }
 
 // predictions is modeling_bert.py: BertLMPredictionHead. Its bias is the decoder's under another
-// name and does not run itself.
-func (model *bert) predictions(modules *builder) {
+// name and does not run itself. A causal class calls ForCausalLMLoss, which casts the logits to fp32 (loss_utils.py).
+func (model *bert) predictions(modules *builder, causal bool) {
 	const name, decoder = "cls.predictions", "cls.predictions.decoder"
 	hidden := model.hidden
 	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
@@ -60,6 +60,9 @@ func (model *bert) predictions(modules *builder) {
 	modules.empty(dot(name, "transform.transform_act_fn"))
 	normed := addLayerNorm(modules, dot(name, "transform.LayerNorm"), hidden, dense)
 	addClassHead(modules, decoder, hidden, model.vocab, false, normed)
+	if causal {
+		modules.layers[len(modules.layers)-1].Op = modelgraph.Head{Dim: hidden, Vocab: model.vocab, Body: hidden}
+	}
 	if model.tied {
 		modules.tie("bert.embeddings.word_embeddings.weight", dot(decoder, "weight"))
 		modules.tie(dot(name, "bias"), dot(decoder, "bias"))

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,35 @@ func TestChoices(t *testing.T) {
 		}
 		if got := strings.Contains(strings.Join(graph.Warnings, "\n"), "four of --batch"); got != noted {
 			t.Errorf("%s: noted is %v in %q", class, got, graph.Warnings)
+		}
+	}
+}
+
+// TestCausalLoss: the causal classes of BERT and its kind call ForCausalLMLoss, which reads logits in fp32; masked ones
+// call CrossEntropyLoss on the logits as they are.
+func TestCausalLoss(t *testing.T) {
+	for kind, causal := range map[string]string{
+		"bert": "BertLMHeadModel", "big_bird": "BigBirdForCausalLM", "roberta": "RobertaForCausalLM", "xlm-roberta": "XLMRobertaForCausalLM",
+		"camembert": "CamembertForCausalLM", "electra": "ElectraForCausalLM",
+	} {
+		masked := strings.NewReplacer("ForCausalLM", "ForMaskedLM", "LMHeadModel", "ForMaskedLM").Replace(causal)
+		for class, own := range map[string]bool{causal: false, masked: true} {
+			graph, err := FromConfig("config.json", fmt.Appendf(nil, `{"model_type":%q,"architectures":[%q],"num_hidden_layers":1}`, kind, class))
+			if err != nil {
+				t.Fatal(err)
+			}
+			heads := 0
+			for i := range graph.Layers {
+				if head, ok := graph.Layers[i].Op.(modelgraph.Head); ok {
+					heads++
+					if head.OwnType != own {
+						t.Errorf("%s: its loss reads logits in their own type: %v, want %v", class, head.OwnType, own)
+					}
+				}
+			}
+			if heads != 1 {
+				t.Errorf("%s has %d heads", class, heads)
+			}
 		}
 	}
 }

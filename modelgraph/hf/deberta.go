@@ -108,7 +108,7 @@ func (model *deberta) build(modules *builder, cfg *config, class string) {
 		if model.width != model.hidden {
 			cfg.fail("embedding_size", "%d is not hidden_size %d, which a head for every token needs here", model.width, model.hidden)
 		}
-		model.predictions(modules)
+		model.predictions(modules, false)
 		if model.tied {
 			modules.ties[len(modules.ties)-2][0] = "deberta.embeddings.word_embeddings.weight"
 		}

@@ -164,9 +164,9 @@ func bigBird(modules *builder, cfg *config, class string) {
 func (model *bert) bigBirdHead(modules *builder, cfg *config, class, pooled string) {
 	switch class {
 	case "ForMaskedLM", "ForCausalLM":
-		model.predictions(modules)
+		model.predictions(modules, class == "ForCausalLM")
 	case "ForPreTraining":
-		model.predictions(modules)
+		model.predictions(modules, false)
 		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)
 	case "ForSequenceClassification":
 		dense := model.pooledLinear(modules, "classifier.dense", model.mlp.Activation)

@@ -12,6 +12,7 @@ import (
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	noHeads(tree, of.object)
+	class.lacks(tree, of.object)
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
@@ -36,6 +37,17 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+// lacks notes a field that the class does not read and that adds modules in another model ([adds]): the config may not be
+// of its type. Readers of reviewed classes refused the same ([family.checkFields]).
+func (class *typeClass) lacks(tree *typeTree, object *typeObject) {
+	for _, name := range slices.Sorted(maps.Keys(object.extra)) {
+		said := inJSON(object.extra[name])
+		if tree.noted == nil && adds(name) && class.reviewed() != nil && !harmless[name] && !noTensors[name] && !empty([]byte(said)) {
+			tree.noted = &unknownFieldError{File: tree.file, Field: object.prefix + name, Value: said, ModelType: object.class.Type, Class: class.Class}
+		}
+	}
 }
 
 // newList returns the first field with a list in the place of a number, if no build had one; or "".

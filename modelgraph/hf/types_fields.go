@@ -140,7 +140,7 @@ func either(tree *typeTree, class *typeClass, of *evaluation, module string, key
 		if err := cmp.Or(tree.conditions(class, as), made.entries(class, as, module, key, joins)); err != nil {
 			return err
 		}
-		if tree.small = cmp.Or(tree.small, made.small); first == nil {
+		if tree.noted = cmp.Or(tree.noted, made.noted); first == nil {
 			first = &made
 		} else if !reflect.DeepEqual([]any{first.tensors, first.ties, first.units}, []any{made.tensors, made.ties, made.units}) {
 			of.place = of.contested[0]

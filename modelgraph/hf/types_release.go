@@ -92,8 +92,8 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		in = newest.alone()
 		tree, class, err = in.treeOf(cfg)
 	}
-	if tree != nil && tree.small != nil {
-		return nil, tree.small
+	if tree != nil && tree.noted != nil {
+		return nil, tree.noted
 	}
 	if err == nil {
 		graph, err = in.graph(cfg, tree, class, name, source)

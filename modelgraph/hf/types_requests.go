@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -18,12 +19,12 @@ type requestSection struct {
 	least     int         // layers for which the blocks hold
 }
 
-// A requestWord is the birth of a storage of a size, or the death of one by the place of its birth.
+// A requestWord is a birth or a death. The death names the birth of the same storage, by section, layer and number.
 type requestWord struct {
-	what    byte // as in [learned.Requests]
-	at      int32
-	section int  // -1: its own block
-	from    byte // where layers count from: '+' the word's own, 'e' the last, '0' the first; 0: the section is no list's
+	what    byte  // as in [learned.Request]
+	at      int32 // of a birth its size, of a death the birth's number in its block
+	section int   // -1: the block of the death itself
+	from    byte  // layers count from: '+' the death's own, 'e' the last, '0' the first; 0: the section has no list
 	layer   int
 }
 
@@ -120,7 +121,7 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 	var births int32
 	var results []bool
 	for at, section := range sections {
-		count := t.length(section.list)
+		count := cmp.Or(t.counts[section.list], 1-min(1, len(section.list))) // what is in no list is one
 		if count < max(1, section.least) {
 			return nil
 		}
@@ -153,14 +154,6 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 		}
 	}
 	return out
-}
-
-// length is the number of layers of a section: without a list, it is one.
-func (t *taping) length(list string) int {
-	if list == "" {
-		return 1
-	}
-	return t.counts[list]
 }
 
 // birth is the number of the birth that a word of a layer in a section says, or -1. Another layer's birth counts from its

@@ -17,8 +17,8 @@ const (
 
 // refuseSize notes the first fault of a field's value. Transformers may build such a model, and cannot run it.
 func refuseSize(tree *typeTree, object *typeObject, path, format string, args ...any) {
-	if tree.small == nil {
-		tree.small = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + path, Msg: fmt.Sprintf(format, args...)}
+	if tree.noted == nil {
+		tree.noted = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + path, Msg: fmt.Sprintf(format, args...)}
 	}
 }
 

@@ -47,3 +47,19 @@ func TestTypesSizes(t *testing.T) {
 		}
 	}
 }
+
+// TestTypesElsewhere: types with reviewed operations refuse fields that add modules in other models, as docs/limits.md
+// says. They take empty values.
+func TestTypesElsewhere(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"model_type":"electra","num_experts":8}`:                                     "num_experts",
+		`{"model_type":"roberta","moe_intermediate_size":64}`:                          "moe_intermediate_size",
+		`{"model_type":"electra","num_experts":0,"lora_rank":null,"vision_config":{}}`: "",
+	} {
+		_, err := FromConfig("config.json", []byte(config), newest.name)
+		var refused *unknownFieldError
+		if errors.As(err, &refused) != (want != "") || want == "" && err != nil || want != "" && refused.Field != want {
+			t.Errorf("%s: %v, want an error of %q", config, err, want)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type typeTree struct {
 	linear    []string          // modules that are linear layers, if that is known of all
 	depth     int
 	visited   int   // names that were evaluated
-	small     error // a number of the file that no model runs with
+	noted     error // the first field of the file that no model runs with, or that another model has
 	// cause is the part of a class's line that refuses the config: [class, kind, …].
 	// fixtures/oracle/loosening.py collects builds that decide it.
 	cause []any

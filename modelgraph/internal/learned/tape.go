@@ -41,19 +41,18 @@ type Requests struct {
 	Events []Request
 }
 
-// Request is the birth of a storage of the size At, or the end of the one that was born after At others.
+// Request is a birth, and At is the number of its size; or an end, and At is the number of its birth, from 0.
 type Request = struct {
 	What byte
 	At   int32
 }
 
-// What a storage is: one of the step, a result, or a result that a caller who keeps the loss alone drops. Others are
-// workspaces of threads (s) and kernels (t), inputs (i) and gradients (g).
+// Values of What. Tables also have workspaces of threads (s) and kernels (t), inputs (i) and gradients (g).
 const (
-	Gone    byte = 0
-	Passing byte = ' '
-	Output  byte = 'o'
-	Dropped byte = 'd'
+	Gone    byte = 0   // an end
+	Passing byte = ' ' // a storage that ends within the step
+	Output  byte = 'o' // a result
+	Dropped byte = 'd' // a result that ends in the step if the caller keeps the loss alone
 )
 
 // Steps are a layer's tapes. The zero value has none.

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// Request is the birth of a storage of Bytes, or the end of the one that was born after At others.
+// Request is a birth of Bytes, or an end. At an end, At is the number of the birth, counted from 0.
 type Request struct {
 	Bytes int64
 	At    int32
@@ -18,13 +18,13 @@ type Until byte
 
 // A storage that passes by ends in a request. Others stay until the optimizer's step, or until the process ends.
 const (
-	Ends Until = iota // the request is an end
-	Passes
+	Passes Until = iota
+	Ends         // the request is an end
 	Step
 	Process
 )
 
-// untils are those of what a storage is (modelgraph/internal/learned).
+// untils are those of what a storage is (modelgraph/internal/learned). Others pass.
 var untils = map[byte]Until{0: Ends, 's': Process, 't': Process, 'i': Process, 'g': Step, 'o': Step}
 
 // Requests are the storages of a GPU's step in order, as a table of types has them; nil if it does not.
@@ -44,12 +44,8 @@ func Requests(model *Model) []Request {
 	}
 	out := make([]Request, len(found.Events))
 	for i, event := range found.Events {
-		until, known := untils[event.What]
-		if !known {
-			until = Passes
-		}
-		out[i] = Request{At: event.At, Until: until}
-		if until != Ends {
+		out[i] = Request{At: event.At, Until: untils[event.What]}
+		if out[i].Until != Ends {
 			out[i].Bytes = sizes[event.At]
 		}
 	}
