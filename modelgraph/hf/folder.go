@@ -54,7 +54,7 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 	}
 	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data, transformers...)
 	if err == nil {
-		graph, err = cfg.shared.in.checked(graph, cfg)
+		graph, err = cfg.checked(graph)
 	}
 	if cfg == nil {
 		return nil, err
@@ -83,8 +83,8 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 // unreadFolder reads a folder whose config no reader reads.
 func unreadFolder(dir string, cfg *config, fault error) (*modelgraph.Graph, error) {
 	reason, in := unknown(fault), cfg.release()
-	if in.explains(cfg, fault) {
-		return in.folder(dir, cfg, cmp.Or(reason, fault.Error()))
+	if cfg.explains(in, fault) {
+		return cfg.tableFolder(in, dir, cmp.Or(reason, fault.Error()))
 	}
 	if reason == "" {
 		return nil, fault

@@ -7,7 +7,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func FromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, error) {
 	graph, _, cfg, err := fromConfig(file, data, transformers...)
 	if err == nil {
-		graph, err = cfg.shared.in.checked(graph, cfg)
+		graph, err = cfg.checked(graph)
 	}
 	if err != nil && component(cfg) != "" {
 		return fromComponent(cfg, file, data)

@@ -12,22 +12,22 @@ import (
 // reader knows the operations; the table was derived from Transformers' code
 // (docs/design/36-two-derivations.md). The types and the order of tensors are the table's. An error
 // names the first parameter that differs.
-func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
-	kind := cfg.name("model_type")
+func (cfg *config) checked(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
+	in, kind := cfg.shared.in, cfg.name("model_type")
 	if graph.AutoClass == "" && (in.makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil) {
 		graph.AutoClass = in.loader(kind, graph.Class)
 	}
 	if class := in.class(graph.Class, in.configOf(kind)); class == nil || class.Config != in.configOf(kind) {
 		return graph, nil
 	}
-	tree, class, err := in.treeAs(cfg, []string{graph.Class})
+	tree, class, err := cfg.treeAs(in, []string{graph.Class})
 	if tree != nil { // also with an error: tapes need the class and its fields alone
 		addTapes(tree, class, graph.Layers, true)
 	}
 	if err != nil {
 		return graph, nil //nolint:nilerr // the table does not say
 	}
-	if drift := in.compared(cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {
+	if drift := cfg.otherReleases(in, tree, graph.Class); drift != "" && !cfg.shared.asked {
 		graph.Warnings = append(graph.Warnings, drift)
 	}
 	table := newTableTensors(tree.layers(class, loaded(cfg), nil))
@@ -40,7 +40,7 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 	}
 	table.compareTies(owners(graph.Ties), owners(tree.tied()))
 	if table.difference != "" {
-		return graph, &typeError{cfg.file, "model_type", fmt.Sprintf("devmap's rules for a %s and the table of Transformers %s disagree about %q: %s", graph.Class, in.name, table.difference, table.why)}
+		return graph, &typeError{File: cfg.file, Field: "model_type", Text: fmt.Sprintf("devmap's rules for a %s and the table of Transformers %s disagree about %q: %s", graph.Class, in.name, table.difference, table.why)}
 	}
 	if !table.changed {
 		return graph, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -46,8 +45,7 @@ func component(cfg *config) string {
 }
 
 // componentTree are a component's tensors by the table of diffusers.
-func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
-	tree := &typeTree{file: cfg.file, in: components, ties: make(map[string]string), units: make(map[string]string)}
+func componentTree(cfg *config) (*typeTree, *typeClass, error) {
 	name := component(cfg)
 	class := line[typeClass](components, "class", name)
 	if class == nil {
@@ -55,28 +53,24 @@ func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
 		if !cfg.has(className) {
 			place = "type"
 		}
-		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
+		return nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
 	}
-	from := &objects{file: cfg.file, in: components}
 	said := plainMembers(cfg)
 	maps.DeleteFunc(said, func(field string, _ any) bool { return strings.HasPrefix(field, "_") })
 	if !cfg.has(className) {
 		if err := policy(cfg, class.Class, said); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
-	root := from.read("", class.Config, said, nil)
-	if from.err != nil {
-		return nil, nil, nil, ofDiffusers(from.err)
-	}
-	return tree, class, root, ofDiffusers(tree.add(class, root, "", nil, true))
+	tree, class, err := components.tree(cfg.file, class, class.Config, said, modelgraph.BF16)
+	return tree, class, ofDiffusers(err)
 }
 
 // policy reduces a LeRobot policy's config to the table's fields. Before version 0.4 the code built
 // other modules, and had the field proj_width.
 func policy(cfg *config, class string, said map[string]any) error {
 	if said["proj_width"] != nil {
-		return &typeError{cfg.file, "proj_width", fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
+		return &typeError{File: cfg.file, Field: "proj_width", Text: fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
 	}
 	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && deepEqual(sides[0], sides[1]) {
 		said["image_side"] = sides[0]
@@ -87,9 +81,9 @@ func policy(cfg *config, class string, said map[string]any) error {
 // fromComponent builds a component. A config has no type: weights are BF16, as on diffusers' pages.
 func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
 	if cfg.has("quantization_config") {
-		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}
+		return nil, &typeError{File: cfg.file, Field: "quantization_config", Text: fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}
 	}
-	tree, class, root, err := componentTree(cfg)
+	tree, class, err := componentTree(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +97,7 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		graph.Family = "lerobot"
 	}
 	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
-	for _, field := range slices.Sorted(maps.Keys(root.extra)) {
+	for _, field := range tree.unknown() {
 		if !cfg.has(className) { // a policy's other settings
 			break
 		}

@@ -45,7 +45,7 @@ func compareComponents(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 		cfg := fixtures.Must(parseConfig("config.json", sample.Config))(t)
-		tree, _, _, err := componentTree(cfg)
+		tree, _, err := componentTree(cfg)
 		switch {
 		case errors.As(err, new(*typeError)) || errors.As(err, new(*modelgraph.SyntaxError)):
 			refused++

@@ -40,8 +40,9 @@ func (tree *typeTree) facts() *treeFacts {
 	return facts
 }
 
-// compared describes in one line how other releases read the config differently.
-func (in *release) compared(cfg *config, tree *typeTree, class string) string {
+// compared describes in one line how other releases read the config of a tree differently. build
+// makes their trees.
+func (in *release) compared(tree *typeTree, kind string, build func(other *release) (*typeTree, error)) string {
 	facts, done := sync.OnceValue(tree.facts), *in.span
 	said := make(map[string][]string)
 	var order []string
@@ -51,10 +52,10 @@ func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 		}
 		var what string
 		other := r.alone()
-		made, _, err := other.treeAs(cfg, []string{class})
+		made, err := build(other)
 		span := *other.span
 		switch {
-		case err != nil && other.configOf(cfg.name("model_type")) == "":
+		case err != nil && other.configOf(kind) == "":
 			what, span = "lack the type", 1<<r.at
 		case err != nil: // its table does not know
 			continue

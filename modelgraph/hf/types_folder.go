@@ -9,84 +9,45 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// folder reads a folder by the table of a release. If the files have exactly the tensors of the
-// table's model of the config, or its operations are reviewed, that is the graph. Else it is read by
-// the names that its classes can have.
-func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
-	ck, err := named(safetensors.ReadFolder(dir))
-	if err != nil {
-		return nil, err
-	}
-	tree, class, err := in.treeOf(cfg)
-	if err == nil {
-		graph, fault := in.graph(cfg, tree, class, folderName(dir), dir)
-		if fault != nil {
-			return nil, fault
-		}
-		graph.Folder = dir
-		out, assigned, fault := assign(graph, cfg, ck)
-		if tree.reviewed && fault != nil {
-			return nil, fault
-		}
-		if tree.reviewed || fault == nil && assigned.exact() {
-			out.Warnings = slices.DeleteFunc(out.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) })
-			return out, nil
-		}
-	}
-	if class == nil {
-		return listedFolder(dir, cfg, reason)
-	}
-	l, err := in.listed(dir, cfg, class, ck)
-	if err != nil {
-		return nil, err
-	}
-	return l.graph(cfg, reason)
+// typeNames collects the patterns of a class and of the models inside it.
+type typeNames struct {
+	in          *release
+	params      []string
+	buffers     map[string]bool // and whether state dicts include them
+	needs       map[string]bool // patterns that every model has a tensor for
+	tied        [][]string      // groups that are tied in every model
+	mayTie      [][]string      // groups that are tied in some
+	units       []string
+	unitClasses []string
+	noSplit     []string
+	placed      map[*typeObject]bool // objects whose model is there
+	depth       int
 }
 
-// listed is a class of the table as names that its tensors can have.
-func (in *release) listed(dir string, cfg *config, class *typeClass, ck *safetensors.Checkpoint) (*listed, error) {
-	kind := cfg.name("model_type")
-	lines := findClass(class.Class, kind) // rules of stored names
-	if lines == nil {
-		lines = &listedClass{Class: class.Class, Type: kind, Prefix: classNames(class.Class, kind).Prefix, Tied: true}
-	}
-	lines.Params, lines.Buffers, lines.NoSplit, lines.Ties, lines.AlwaysTied = nil, make(map[string]bool), nil, nil, nil
-	from := &objects{file: cfg.file, in: in}
-	root := from.read("", class.Config, plainMembers(cfg), nil)
+// names are the patterns of a config of a class, with the models whose place only the files show.
+func (in *release) names(file string, class *typeClass, members map[string]any, ck *safetensors.Checkpoint) (*typeNames, error) {
+	root, err := in.root(file, class.Config, members)
 	if root == nil {
-		return nil, from.err
+		return nil, err
 	}
-	names := &typeNames{in: in, class: lines, needs: make(map[string]bool), placed: make(map[*typeObject]bool)}
+	names := &typeNames{in: in, buffers: make(map[string]bool), needs: make(map[string]bool), placed: make(map[*typeObject]bool)}
 	names.add(class, root, "", true, true)
 	for _, name := range slices.Sorted(maps.Keys(root.inner)) {
 		if inner := root.inner[name]; inner != nil && !names.placed[inner] {
 			names.tower(inner, ck)
 		}
 	}
-	for i, pattern := range names.units { // no-split modules
-		if of := names.unitClasses[i]; of == "" || slices.Contains(names.noSplit, of) {
-			lines.NoSplit = append(lines.NoSplit, pattern)
-		}
-	}
-	l := &listed{class: lines, ck: ck, dir: dir, in: in.name, tied: tiesWords(cfg, lines)}
-	for _, pattern := range lines.Params {
-		if names.needs[pattern] {
-			l.needs = append(l.needs, pattern)
-		}
-	}
-	return l, nil
+	return names, nil
 }
 
-// typeNames collects the patterns of a class and of the models inside it.
-type typeNames struct {
-	in          *release
-	class       *listedClass
-	needs       map[string]bool // patterns that every model has a tensor for
-	units       []string
-	unitClasses []string
-	noSplit     []string
-	placed      map[*typeObject]bool // objects whose model is there
-	depth       int
+// whole are the patterns of the modules that are not split.
+func (names *typeNames) whole() (patterns []string) {
+	for i, pattern := range names.units {
+		if of := names.unitClasses[i]; of == "" || slices.Contains(names.noSplit, of) {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns
 }
 
 // tower adds the model of an object without a place in the table, if the files have it. Its place
@@ -96,9 +57,9 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	if inner == nil {
 		return
 	}
-	own := &typeNames{in: names.in, class: &listedClass{Buffers: make(map[string]bool)}, needs: make(map[string]bool), placed: names.placed}
+	own := &typeNames{in: names.in, buffers: make(map[string]bool), needs: make(map[string]bool), placed: names.placed}
 	own.add(inner, object, "", true, false)
-	pats := newPatterns(slices.AppendSeq(slices.Clone(own.class.Params), maps.Keys(own.class.Buffers)))
+	pats := newPatterns(slices.AppendSeq(slices.Clone(own.params), maps.Keys(own.buffers)))
 	matched, below := make(map[string]int), make(map[string]int)
 	for i := range ck.Tensors {
 		name := ck.Tensors[i].Name
@@ -115,7 +76,7 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 			best = module
 		}
 	}
-	if 2*matched[best] > len(own.class.Params) {
+	if 2*matched[best] > len(own.params) {
 		names.noSplit = append(names.noSplit, inner.NoSplit...)
 		names.add(inner, object, best, true, false)
 	}
@@ -157,10 +118,10 @@ func (names *typeNames) add(class *typeClass, object *typeObject, module string,
 func (names *typeNames) entry(entry []any, pattern string, joins, there bool) {
 	switch entry[0] {
 	case "p":
-		names.class.Params = append(names.class.Params, pattern)
+		names.params = append(names.params, pattern)
 		names.needs[pattern] = there && !strings.Contains(pattern, "*")
 	case "b":
-		names.class.Buffers[pattern] = truth(entry[5])
+		names.buffers[pattern] = truth(entry[5])
 	case "n":
 		named := ""
 		if len(entry) > 3 {
@@ -174,7 +135,7 @@ func (names *typeNames) entry(entry []any, pattern string, joins, there bool) {
 
 // tie notes a parameter that is another one.
 func (names *typeNames) tie(entry []any, of *evaluation, pattern, module string, there, unknown bool) {
-	names.class.Params = append(names.class.Params, pattern)
+	names.params = append(names.params, pattern)
 	owner, _ := of.eval(entry[3], nil).(string)
 	of.err = nil
 	if owner = modelgraph.FullName(module, owner); owner == module {
@@ -182,9 +143,9 @@ func (names *typeNames) tie(entry []any, of *evaluation, pattern, module string,
 	}
 	switch group := []string{owner, pattern}; {
 	case there:
-		names.class.AlwaysTied = append(names.class.AlwaysTied, group)
+		names.tied = append(names.tied, group)
 	case unknown:
-		names.class.Ties = append(names.class.Ties, group)
+		names.mayTie = append(names.mayTie, group)
 	}
 }
 
@@ -208,12 +169,4 @@ func (names *typeNames) include(rest []any, object *typeObject, pattern string, 
 	if inner := line[typeClass](names.in, "class", name); inner != nil {
 		names.add(inner, object, pattern, joins, needed)
 	}
-}
-
-// storedBytes are the bytes of all tensors in the files.
-func (l *listed) storedBytes() (total int64) {
-	for i := range l.ck.Tensors {
-		total += l.ck.Tensors[i].Bytes()
-	}
-	return total
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -14,14 +16,14 @@ const notKnown = "not known here"
 
 // explains reports a config that the table may read: its type or class has no reader, or the
 // reader lacks a field's effect or default.
-func (in *release) explains(cfg *config, err error) bool {
+func (cfg *config) explains(in *release, err error) bool {
 	var syn *modelgraph.SyntaxError
 	var field *unknownFieldError
 	switch {
 	case errors.As(err, new(*unknownFamilyError)):
 		return in.configOf(cfg.name("model_type")) != ""
 	case errors.As(err, &field) && field.Value == "", errors.As(err, &syn) && strings.Contains(syn.Msg, notKnown):
-		_, _, fault := in.treeOf(cfg)
+		_, _, fault := cfg.treeOf(in)
 		return fault == nil
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
 		return in.named(cfg.name("model_type"), cfg.strs("architectures")[0]) != nil
@@ -30,26 +32,15 @@ func (in *release) explains(cfg *config, err error) bool {
 }
 
 // graph is the graph of a config alone. The layers are known by their sizes alone.
-func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
+func (cfg *config) tableGraph(in *release, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
 	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
-	graph, operates := tree.operatingGraph(class, dtype, name, cfg.shared.in)
-	if !operates {
-		var err error
-		if graph, err = modelgraph.New(name, tree.layers(class, dtype, nil), tree.tied()); err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.file, err)
-		}
-	}
-	if operates {
-		addTapes(tree, class, graph.Layers, tree.reviewed)
-	}
-	if !tree.reviewed {
-		if err := tree.join(graph); err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.file, err)
-		}
+	graph, operates, err := tree.graph(class, dtype, name, cfg.shared.in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
 	graph.Source, graph.Class, graph.Family = source, class.Class, kind
 	if given {
@@ -57,19 +48,18 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
 	if operates && !tree.reviewed {
-		graph.MaxSeq = tree.root.longest()
 		graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their operations' sizes, not by their formulas", clipName(kind))}
 	}
 	graph.AutoClass = in.loader(kind, class.Class)
-	if own := in.native(cfg); own != "" {
+	if own := cfg.native(in); own != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("auto_map: with trust_remote_code, Transformers builds a %q of the repository's own code, which may have other tensors; without, its own %s, which is counted", clipName(own), class.Class))
 	}
-	graph.Warnings = slices.Concat(graph.Warnings, in.note(cfg, kind, tree, operates), assumed(class.Class, named, given, dtype), choices(class.Class), tree.root.misspelt())
+	graph.Warnings = slices.Concat(graph.Warnings, cfg.tableNote(in, tree, operates), assumed(class.Class, named, given, dtype), choices(class.Class), tree.misspelt())
 	return graph, nil
 }
 
 // note names the table that the tensors are from, and says what was not compared.
-func (in *release) note(cfg *config, kind string, tree *typeTree, operates bool) []string {
+func (cfg *config) tableNote(in *release, tree *typeTree, operates bool) []string {
 	if tree.reviewed {
 		return nil
 	}
@@ -84,62 +74,37 @@ func (in *release) note(cfg *config, kind string, tree *typeTree, operates bool)
 	if operates {
 		rest = fmt.Sprintf("what its layers compute is experimental: as devmap.export sees it in Transformers %s, on small models", newest.name)
 	}
-	return []string{fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; %s", clipName(kind), in.name, whole, rest)}
-}
-
-// named is the class of a type that architectures names. Auto classes give a class of the text model
-// the config inside (auto_factory.py, from_config). Nil if the table lacks it.
-func (in *release) named(kind, name string) *typeClass {
-	config := in.configOf(kind)
-	if outer := line[typeConfig](in, "config", config); outer != nil && in.makes(kind, name) {
-		if class := in.class(name, config); class != nil && (class.Config == config || class.Config == outer.Inner["text_config"].Config) {
-			return class
-		}
-	}
-	return nil
+	return []string{fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; %s", clipName(cfg.name("model_type")), in.name, whole, rest)}
 }
 
 // treeOf are the tensors of a config by the table of a release.
-func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
-	return in.treeAs(cfg, cfg.strs("architectures"))
+func (cfg *config) treeOf(in *release) (*typeTree, *typeClass, error) {
+	return cfg.treeAs(in, cfg.strs("architectures"))
 }
 
 // treeAs is the tree and class of the first of names, else of the class that the config means.
-func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, error) {
-	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
-	if in.native(cfg) != "" {
+func (cfg *config) treeAs(in *release, names []string) (*typeTree, *typeClass, error) {
+	kind := cfg.name("model_type")
+	if cfg.native(in) != "" {
 		names = nil
 	}
-	class, err := tree.classOf(cfg.name("model_type"), names)
+	if in.configOf(kind) == "" {
+		return nil, nil, &typeError{File: cfg.file, Field: "model_type", Text: unknownType(kind) + fmt.Sprintf(", and Transformers %s has no such type", in.name)}
+	}
+	class, err := in.classOf(cfg.file, kind, names)
 	if err != nil {
 		return nil, nil, err
 	}
-	if own := ownCode(cfg, []string{class.Class}); own != "" && in.native(cfg) == "" {
-		return nil, nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
+	if own := ownCode(cfg, []string{class.Class}); own != "" && cfg.native(in) == "" {
+		return nil, nil, &typeError{File: cfg.file, Field: "auto_map", Text: fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
 	}
-	from := &objects{file: cfg.file, in: in}
-	root := from.read("", in.configOf(cfg.name("model_type")), plainMembers(cfg), nil)
-	if from.err != nil {
-		return nil, class, from.err
-	}
-	if text := root.inner["text_config"]; class.Config != root.class.Config {
-		if root = text; text == nil || text.class.Config != class.Config {
-			return nil, class, &typeError{cfg.file, "text_config", fmt.Sprintf("it is not of a %s", class.Class)}
-		}
-	}
-	if pinned := in.pinnedClass(class.Class, root); pinned != nil {
-		class = pinned
-	}
-	tree.wide = class.float32Names(loaded(cfg))
-	tree.root = root
-	err = tree.add(class, root, "", nil, true)
-	return tree, class, err
+	return in.tree(cfg.file, class, in.configOf(kind), plainMembers(cfg), loaded(cfg))
 }
 
 // native is the class of a repository's code if architectures and auto_map name it, and the release
 // has the type but no such class. Without trust_remote_code, Transformers builds its own class of
 // the type.
-func (in *release) native(cfg *config) string {
+func (cfg *config) native(in *release) string {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	if len(names) == 0 || in.configOf(kind) == "" || in.makes(kind, names[0]) || ownCode(cfg, nil) != names[0] {
 		return ""
@@ -158,33 +123,17 @@ func assumed(class string, named, given bool, dtype modelgraph.DType) (notes []s
 	return notes
 }
 
-// classOf is the class that a config means.
-func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
-	in := tree.in
-	if in.configOf(kind) == "" {
-		return nil, &typeError{tree.file, "model_type", unknownType(kind) + fmt.Sprintf(", and Transformers %s has no such type", in.name)}
+// plainMembers are the members of a config as JSON's own types.
+func plainMembers(cfg *config) map[string]any {
+	if cfg.plain != nil {
+		cfg = cfg.plain
 	}
-	if len(names) > 0 {
-		class := in.named(kind, names[0])
-		if class == nil {
-			return nil, &typeError{tree.file, "architectures[0]", fmt.Sprintf("%q with model_type %q is not in the table of Transformers %s", clipName(names[0]), clipName(kind), in.name)}
-		}
-		return class, nil
-	}
-	if class := in.class(usualClass[kind], in.configOf(kind)); class != nil {
-		return class, nil
-	}
-	for _, auto := range autoOrder {
-		if class := in.class(in.auto(kind, auto), in.configOf(kind)); class != nil && class.Config == in.configOf(kind) {
-			return class, nil
+	out := make(map[string]any, len(cfg.members))
+	for name, text := range cfg.members {
+		var v any
+		if err := json.Unmarshal(text, &v); err == nil {
+			out[name] = v
 		}
 	}
-	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
-}
-
-// usualClass is the class of a type whose checkpoints are mostly of another class than the first of
-// [autoOrder].
-var usualClass = map[string]string{
-	"bart": "BartForConditionalGeneration", "camembert": "CamembertForMaskedLM", "electra": "ElectraForPreTraining",
-	"roberta": "RobertaForMaskedLM", "xlm-roberta": "XLMRobertaForMaskedLM",
+	return out
 }

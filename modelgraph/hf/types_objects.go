@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/go-json-experiment/json"
 )
 
 // objects reads a config and the objects inside it.
@@ -18,7 +16,7 @@ type objects struct {
 
 func (from *objects) fail(field, format string, args ...any) {
 	if from.err == nil {
-		from.err = &typeError{from.file, field, fmt.Sprintf(format, args...)}
+		from.err = &typeError{File: from.file, Field: field, Text: fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -198,19 +196,4 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 func (from *objects) otherType(kind, class string) bool {
 	c := line[typeConfig](from.in, "config", class)
 	return kind != "" && c != nil && c.Type != kind && from.in.configOf(kind) != class
-}
-
-// plainMembers are the members of a config as JSON's own types.
-func plainMembers(cfg *config) map[string]any {
-	if cfg.plain != nil {
-		cfg = cfg.plain
-	}
-	out := make(map[string]any, len(cfg.members))
-	for name, text := range cfg.members {
-		var v any
-		if err := json.Unmarshal(text, &v); err == nil {
-			out[name] = v
-		}
-	}
-	return out
 }

@@ -22,11 +22,11 @@ func tableGraph(data []byte) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, class, err := newest.treeOf(cfg)
+	tree, class, err := cfg.treeOf(newest)
 	if err != nil {
 		return nil, err
 	}
-	return newest.graph(cfg, tree, class, "m", "config.json")
+	return cfg.tableGraph(newest, tree, class, "m", "config.json")
 }
 
 func operates(graph *modelgraph.Graph) bool {
@@ -53,7 +53,7 @@ func TestOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if newest.reviews(cfg) { // the exporter sees fewer fields
+		if cfg.reviewedIn(newest) { // the exporter sees fewer fields
 			reviewed++
 			continue
 		}

@@ -3,7 +3,6 @@ package hf
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -13,26 +12,23 @@ import (
 // class, or the newest's lacks it. A named release counts, unless the class is a reviewed one.
 func (cfg *config) release() *release {
 	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
-	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || in.at == newest.at {
+	if _, err := in.classOf(cfg.file, kind, names); err == nil || in.at == newest.at {
 		return in
 	}
-	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil || cfg.shared.asked && !newest.reviews(cfg) {
+	if _, err := newest.classOf(cfg.file, kind, names); err != nil || cfg.shared.asked && !cfg.reviewedIn(newest) {
 		return in
 	}
 	return newest.alone()
 }
 
-// reviews reports that the operations of a config's class are reviewed.
-func (in *release) reviews(cfg *config) bool {
-	class, err := (&typeTree{in: in}).classOf(cfg.name("model_type"), cfg.strs("architectures"))
-	if err != nil {
-		return false
-	}
-	return class.reviewed() != nil
+// reviewedIn reports that the operations of a config's class are reviewed.
+func (cfg *config) reviewedIn(in *release) bool {
+	class, err := in.classOf(cfg.file, cfg.name("model_type"), cfg.strs("architectures"))
+	return err == nil && class.reviewed() != nil
 }
 
 // lacking names the releases with the config's type or class, if this one has none.
-func (in *release) lacking(cfg *config) error {
+func (cfg *config) lackedBy(in *release) error {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	if in.configOf(kind) != "" && len(names) == 0 {
 		return nil
@@ -66,59 +62,55 @@ func (in *release) lacking(cfg *config) error {
 	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("%sTransformers %s has no %s; %s", whose, in.name, what, next)}
 }
 
-// makes reports that a release has a class of a type, in an Auto class or in the table.
-func (in *release) makes(kind, name string) bool {
-	class := line[typeClass](in, "class", name)
-	if class != nil && class.Config == in.configOf(kind) {
-		return true
-	}
-	autos := line[map[string]string](in, "type", kind)
-	return autos != nil && slices.Contains(slices.Collect(maps.Values(*autos)), name)
-}
-
 // byRelease is the graph of a config alone by its release: the reader's, else the table's.
 func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source string) (graph *modelgraph.Graph, err error) {
 	in := cfg.release()
 	switch {
-	case in.explains(cfg, fault):
+	case cfg.explains(in, fault):
 		cfg.shared.fault = nil // it is the reader's
 	case unknown(fault) == "":
 		return reader, fault
 	default:
-		return nil, cmp.Or(in.lacking(cfg), fault)
+		return nil, cmp.Or(cfg.lackedBy(in), fault)
 	}
-	tree, class, err := in.treeOf(cfg)
-	if err != nil && in.at != newest.at && newest.reviews(cfg) {
+	tree, class, err := cfg.treeOf(in)
+	if err != nil && in.at != newest.at && cfg.reviewedIn(newest) {
 		in = newest.alone()
-		tree, class, err = in.treeOf(cfg)
+		tree, class, err = cfg.treeOf(in)
 	}
 	if tree != nil && tree.noted != nil {
 		return nil, tree.noted
 	}
 	if err == nil {
-		graph, err = in.graph(cfg, tree, class, name, source)
+		graph, err = cfg.tableGraph(in, tree, class, name, source)
 	}
 	if err != nil {
-		return nil, cmp.Or(in.lacking(cfg), err)
+		return nil, cmp.Or(cfg.lackedBy(in), err)
 	}
-	if cfg.shared.linear = tree.linear; tree.linear == nil {
-		cfg.shared.linear = linearOf(tree, class)
-	}
+	cfg.shared.linear = tree.linears(class)
 	if cfg.has("quantization_config") && cfg.shared.linear == nil && !tree.reviewed { // reviewed operations show it
-		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
+		return nil, &typeError{File: cfg.file, Field: "quantization_config", Text: fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
 	}
-	graph.Warnings = append(graph.Warnings, in.notes(cfg, tree, class.Class)...)
+	graph.Warnings = append(graph.Warnings, cfg.releaseNotes(in, tree, class.Class)...)
 	return graph, nil
 }
 
 // notes say how other releases read a config.
-func (in *release) notes(cfg *config, tree *typeTree, class string) (notes []string) {
+func (cfg *config) releaseNotes(in *release, tree *typeTree, class string) (notes []string) {
 	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {
 		notes = append(notes, fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class, in.name))
 	}
 	if !cfg.shared.asked {
-		notes = append(notes, in.compared(cfg, tree, class), newerNote(cfg))
+		notes = append(notes, cfg.otherReleases(in, tree, class), newerNote(cfg))
 	}
 	notes = append(notes, timmNote(tree)) // --transformers does not choose timm
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
+}
+
+// otherReleases describes in one line how other releases read the config differently.
+func (cfg *config) otherReleases(in *release, tree *typeTree, class string) string {
+	return in.compared(tree, cfg.name("model_type"), func(other *release) (*typeTree, error) {
+		made, _, err := cfg.treeAs(other, []string{class})
+		return made, err
+	})
 }

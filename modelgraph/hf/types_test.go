@@ -65,7 +65,7 @@ func readTypes(in *release, data []byte) (*typeTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, _, err := in.treeOf(cfg)
+	tree, _, err := cfg.treeOf(in)
 	if err != nil {
 		return tree, err
 	}
