@@ -63,14 +63,6 @@ func (assigned *assignment) choose(fill *filling) {
 	fill.pieces = []piece{retained}
 }
 
-func elements(shape []int64) int64 {
-	count := int64(1)
-	for _, d := range shape {
-		count *= d
-	}
-	return count
-}
-
 // misfit reports a tensor whose shape is not the module's.
 func (assigned *assignment) misfit(fill *filling, shape []int64) error {
 	p := fill.pieces[0].stored

@@ -28,10 +28,3 @@ func (counted *tally) names() string {
 	}
 	return text
 }
-
-func clipName(text string) string {
-	if len(text) > 120 {
-		return text[:120] + "…"
-	}
-	return text
-}

@@ -91,5 +91,3 @@ func (cfg *fieldReader) perLayer(name string, layers int64) []int64 {
 func (cfg *fieldSet) uneven(name string, entries int, layers int64) {
 	cfg.fail(name, unevenText, entries, layers, cfg.shared.in.name)
 }
-
-const unevenText = "%v entries for num_hidden_layers %v: Transformers %s refuses them together; correct one"

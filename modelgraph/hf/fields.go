@@ -83,7 +83,7 @@ func (cfg *config) assumedField() error {
 	}
 	for _, name := range fields {
 		if !slices.Contains(sizeless, name) && (cfg.class == nil || cfg.shared.read[name]) {
-			return &unknownFieldError{File: cfg.file, Field: name, ModelType: cfg.name("model_type")}
+			return &unknownFieldError{File: cfg.file, Field: name, ModelType: cfg.name("model_type"), Meant: meantType(cfg.name("model_type"))}
 		}
 	}
 	return nil
@@ -91,15 +91,6 @@ func (cfg *config) assumedField() error {
 
 // sizeless are fields whose default may be another's: they size no module.
 var sizeless = []string{"num_experts_per_tok", "sliding_window", "max_window_layers", "sliding_window_pattern"}
-
-// adds reports whether a field of that name adds modules in some family: experts, another tower,
-// adapters, a recurrence, layers unlike each other.
-func adds(name string) bool {
-	return slices.ContainsFunc([]string{
-		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
-		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
-	}, func(component string) bool { return strings.Contains(name, component) })
-}
 
 // runnable refuses a config that Transformers cannot run: an unknown activation, or an odd number
 // of rotated elements. Cosines and sines are pairs (modeling_rope_utils.py), so they would have one

@@ -34,3 +34,22 @@ func generic(name, source string, ck *safetensors.Checkpoint, reason string) (*m
 		reason+": the structure is read from tensor names alone; only weights are counted, no activations, buffers or ties")
 	return graph, nil
 }
+
+// mostlyFloat is the float type that most parameter bytes have.
+func mostlyFloat(graph *modelgraph.Graph) modelgraph.DType {
+	bytes := make(map[modelgraph.DType]int64)
+	best := noType
+	for i := range graph.Layers {
+		for j := range graph.Layers[i].Params {
+			t := &graph.Layers[i].Params[j]
+			if !t.DType.Float() {
+				continue
+			}
+			bytes[t.DType] += t.Bytes
+			if bytes[t.DType] > bytes[best] {
+				best = t.DType
+			}
+		}
+	}
+	return best
+}

@@ -2,22 +2,8 @@ package hf
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
-
-	"github.com/devmap-dev/devmap/modelgraph"
 )
-
-// dot joins the parts of a module path, leaving out empty ones.
-func dot(parts ...string) string {
-	out := ""
-	for _, path := range parts {
-		out = modelgraph.FullName(out, path)
-	}
-	return out
-}
-
-func indexed(prefix string, i int64) string { return fmt.Sprintf("%s.%d", prefix, i) }
 
 // parent is the module that a path lies in, "" at the top.
 func parent(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
@@ -40,12 +26,4 @@ func decimal(text string) bool { return text != "" && strings.Trim(text, "012345
 func compareNumbers(x, y string) int {
 	a, b := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b), strings.Compare(x, y))
-}
-
-// wayOut is the advice if a config alone does not give the model.
-const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
-
-// plainName is a field's name in an error: short, on one line.
-func plainName(name string) string {
-	return onOneLine(clipName(name))
 }

@@ -126,3 +126,11 @@ func timmNote(tree *typeTree) string {
 	}
 	return fmt.Sprintf("timm: the answer is that of timm 1.0.31; 1.0.30 and older have no buffer %q (%d such, %d numbers)", first, n, size)
 }
+
+func elements(shape []int64) int64 {
+	count := int64(1)
+	for _, d := range shape {
+		count *= d
+	}
+	return count
+}

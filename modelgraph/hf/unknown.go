@@ -101,21 +101,6 @@ func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	return graph, f
 }
 
-// unknownFieldError is a config with a field that its family does not know to be harmless. If Value
-// is empty, it lacks a field without a known default.
-type unknownFieldError struct {
-	File, Field, Value, ModelType, Class string
-}
-
-// Error implements error.
-func (err *unknownFieldError) Error() string {
-	if err.Value == "" {
-		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known%s; write it into the file, or %s", err.File, err.Field, clipName(err.ModelType), meantType(err.ModelType), wayOut)
-	}
-	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
-		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
-}
-
 // unknown is the reason why the config makes no graph, if names or files still can: its family,
 // class or a field is not known.
 func unknown(err error) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -68,4 +69,28 @@ func onOneLine(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// wayOut is the advice if a config alone does not give the model.
+const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
+
+// plainName is a field's name in an error: short, on one line.
+func plainName(name string) string {
+	return onOneLine(clipName(name))
+}
+
+func clipName(text string) string {
+	if len(text) > 120 {
+		return text[:120] + "…"
+	}
+	return text
+}
+
+// typeNamed is a type that this package names itself.
+func typeNamed(name string) modelgraph.DType {
+	dtype, err := modelgraph.ParseDType(name)
+	if err != nil {
+		panic(err)
+	}
+	return dtype
 }

@@ -73,3 +73,14 @@ var activation = wordSet(`gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_pyt
 laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh xielu`)
 
 const noActivation = "%q is no activation of Transformers %s, which fails with it (ACT2FN): correct it"
+
+// adds reports whether a field of that name adds modules in some family: experts, another tower,
+// adapters, a recurrence, layers unlike each other.
+func adds(name string) bool {
+	return slices.ContainsFunc([]string{
+		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
+		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
+	}, func(component string) bool { return strings.Contains(name, component) })
+}
+
+const unevenText = "%v entries for num_hidden_layers %v: Transformers %s refuses them together; correct one"

@@ -42,22 +42,3 @@ func storedFile(ck *safetensors.Checkpoint, t *safetensors.Tensor) string {
 func storedPart(ck *safetensors.Checkpoint, t *safetensors.Tensor) modelgraph.Part {
 	return modelgraph.Part{Name: t.Name, File: storedFile(ck, t), DType: t.DType, Begin: t.Begin, End: t.End}
 }
-
-// mostlyFloat is the float type that most parameter bytes have.
-func mostlyFloat(graph *modelgraph.Graph) modelgraph.DType {
-	bytes := make(map[modelgraph.DType]int64)
-	best := noType
-	for i := range graph.Layers {
-		for j := range graph.Layers[i].Params {
-			t := &graph.Layers[i].Params[j]
-			if !t.DType.Float() {
-				continue
-			}
-			bytes[t.DType] += t.Bytes
-			if bytes[t.DType] > bytes[best] {
-				best = t.DType
-			}
-		}
-	}
-	return best
-}
