@@ -8,17 +8,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
-
-// componentTypesGz has diffusers' model classes, in the form of [typesGz]: a constructor's
-// arguments are a class's config (fixtures/oracle/diffusing.py writes it).
-//
-//go:embed types-diffusers.jsonl.gz
-var componentTypesGz []byte
-
-// components is the release of diffusers that has a table.
-var components = &release{name: "0.42.1", own: embedded.New("types-diffusers.jsonl.gz", componentTypesGz)}
 
 // className is the member that names a component's class.
 const className = "_class_name"
@@ -47,7 +37,7 @@ func component(cfg *config) string {
 // componentTree are a component's tensors by the table of diffusers.
 func componentTree(cfg *config) (*typeTree, *typeClass, error) {
 	name := component(cfg)
-	class := line[typeClass](components, "class", name)
+	class := components.class(name, "")
 	if class == nil {
 		place := className
 		if !cfg.has(className) {

@@ -50,10 +50,6 @@ func TestListsForNumbers(t *testing.T) {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
-	asks := &typeClass{Rules: map[string]any{"width": []any{"?", []any{"many", "$image_size"}, 1.0, 2.0}}}
-	if !asks.takesList("image_size") || asks.takesList("num_channels") {
-		t.Error("want a class that takes lists of image_size alone")
-	}
 }
 
 // TestGivenFields: a config sets fields of one inside it, which the file may change, and whole

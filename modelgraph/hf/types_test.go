@@ -75,7 +75,7 @@ func readTypes(in *release, data []byte) (*typeTree, error) {
 }
 
 // causes are the class and the part of its line that refuse a config.
-func (tree *typeTree) causes() []any {
+func causes(tree *typeTree) []any {
 	if tree == nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func TestTypes(t *testing.T) {
 				continue
 			}
 			refused++
-			report(at, "refused", append([]any{err.Error()}, tree.causes()...))
+			report(at, "refused", append([]any{err.Error()}, causes(tree)...))
 			if os.Getenv("DEVMAP_TYPES") != "" {
 				t.Logf("refused %.150s: %v", sample.Config, err)
 			}
