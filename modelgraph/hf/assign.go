@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -97,7 +98,7 @@ func (assigned *assignment) index() {
 func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer bool) {
 	l := &assigned.graph.Layers[layer]
 	fill := &filling{name: modelgraph.FullName(l.Name, t.Name), layer: layer, tensor: t, buffer: buffer}
-	fill.module = parent(fill.name)
+	fill.module = paths.Parent(fill.name)
 	assigned.state[fill.name] = fill
 	assigned.order = append(assigned.order, fill)
 	if t.Name != "" { // no bare parameter

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // dims reads a list of sizes; nil if the field is absent or null. A number counts as a list of one.
@@ -89,5 +91,5 @@ func (cfg *fieldReader) perLayer(name string, layers int64) []int64 {
 
 // uneven refuses a list that has no entry for each layer.
 func (cfg *fieldSet) uneven(name string, entries int, layers int64) {
-	cfg.fail(name, unevenText, entries, layers, cfg.shared.in.name)
+	cfg.fail(name, tables.UnevenText, entries, layers, cfg.shared.in.Name)
 }

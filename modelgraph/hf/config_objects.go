@@ -13,7 +13,7 @@ import (
 func (cfg *config) sub(name string) *config {
 	s := newConfig(cfg.file, cfg.prefix+name+".", nil, cfg.shared)
 	if cfg.has(name) && json.Unmarshal(cfg.members[name], &s.members) != nil {
-		cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(cfg.members[name]), cfg.shared.in.name)
+		cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(cfg.members[name]), cfg.shared.in.Name)
 	}
 	cfg.shared.opened = append(cfg.shared.opened, s)
 	return s

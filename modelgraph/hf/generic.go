@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -21,10 +22,10 @@ func generic(name, source string, ck *safetensors.Checkpoint, reason string) (*m
 	if len(ck.Tensors) == 0 {
 		return nil, fmt.Errorf("%s: the files hold no tensors", source)
 	}
-	if err := checkNames(ck); err != nil {
+	if err := paths.CheckNames(ck); err != nil {
 		return nil, err
 	}
-	graph, err := modelgraph.New(name, newTree(ck).layers(), nil)
+	graph, err := modelgraph.New(name, paths.NewTree(ck).Layers(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestPublished: configs of models published in 2025 and 2026, and configs that Transformers 5.24
@@ -57,7 +58,7 @@ func TestPublished(t *testing.T) {
 		if model.Params != 0 && graph.ParamCount() != model.Params {
 			t.Errorf("%s: %d parameters, Transformers builds %d", model.Name, graph.ParamCount(), model.Params)
 		}
-		tree, err := readTypes(newest, model.Config)
+		tree, err := readTypes(tables.Newest, model.Config)
 		if err != nil || model.Tensors == "" {
 			continue // a hand-written reader's
 		}

@@ -18,7 +18,7 @@ const ConfigName = "config.json"
 // MB.
 const maxConfigBytes = 64 << 20
 
-// fromConfig returns a graph with an [*unknownFieldError] too: a folder's files may prove it right.
+// fromConfig returns a graph with an [*FieldError] too: a folder's files may prove it right.
 func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}

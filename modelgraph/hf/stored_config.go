@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 )
 
 // This file derives stored tensors, by name, from a quantization_config without files.
@@ -166,7 +167,7 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 			plain = append(plain, tensor)
 			continue
 		}
-		packed, changed[parent(tensor.Name)] = append(packed, stored...), true
+		packed, changed[paths.Parent(tensor.Name)] = append(packed, stored...), true
 		if stored[0].Name == tensor.Name { // the weight keeps its place
 			plain, packed = append(plain, stored[0]), append(packed[:len(packed)-len(stored)], stored[1:]...)
 		}
@@ -176,7 +177,7 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 		return nil
 	}
 	for i := range plain {
-		if format.bias != "" && lastComponent(plain[i].Name) == "bias" && changed[parent(plain[i].Name)] {
+		if format.bias != "" && paths.Last(plain[i].Name) == "bias" && changed[paths.Parent(plain[i].Name)] {
 			plain[i].DType = typeNamed(format.bias)
 		}
 	}
@@ -214,14 +215,14 @@ func cacheScales(format *storedFormat, layer *modelgraph.Layer) []modelgraph.Ten
 // tensors are the stored tensors of one weight; nil: unchanged.
 func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	full := modelgraph.FullName(layer.Name, tensor.Name)
-	base, module := lastComponent(tensor.Name), parent(full)
+	base, module := paths.Last(tensor.Name), paths.Parent(full)
 	if len(tensor.Shape) == 3 && (base == "gate_up_proj" || base == "down_proj") {
 		return format.expertTensors(full, tensor)
 	}
-	if _, opaque := layer.Op.(modelgraph.Opaque); opaque && !slices.Contains(format.linear, starred(module)) {
+	if _, opaque := layer.Op.(modelgraph.Opaque); opaque && !slices.Contains(format.linear, paths.Starred(module)) {
 		return nil
 	}
-	if len(tensor.Shape) != 2 || base != "weight" || notLinear[lastComponent(module)] || format.skips(layer, module) {
+	if len(tensor.Shape) != 2 || base != "weight" || paths.NotLinear[paths.Last(module)] || format.skips(layer, module) {
 		return nil
 	}
 	weight := linear{prefix: strings.TrimSuffix(tensor.Name, "weight"), out: tensor.Shape[0], in: tensor.Shape[1], dtype: tensor.DType}
@@ -250,7 +251,7 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 		if scheme.form == nil {
 			return nil
 		}
-		if lastComponent(module) == "shared_expert_gate" && (format.method == "gptq" || format.method == "awq") { // one output: both leave it
+		if paths.Last(module) == "shared_expert_gate" && (format.method == "gptq" || format.method == "awq") { // one output: both leave it
 			return nil
 		}
 		if scheme.keepsUneven && weight.in%scheme.sizes["group"] != 0 {
@@ -267,7 +268,7 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 
 // expertTensors are the stored tensors of experts that are joined in one tensor.
 func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor) []modelgraph.Tensor {
-	module, base := parent(full), lastComponent(tensor.Name)
+	module, base := paths.Parent(full), paths.Last(tensor.Name)
 	if format.method == "mxfp4" {
 		return format.mxfp4(tensor)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 )
 
 // storedRule is the effect of a method of Transformers 5.17 on a model (quantizers/*.py).
@@ -173,7 +174,7 @@ func (format *storedFormat) readGPTQ(section *config) {
 	}
 	if section.flag("lm_head") {
 		format.inBlock = false
-		format.skip = append(format.skip, func(module string) bool { return !numbered(module) && lastComponent(module) != "lm_head" })
+		format.skip = append(format.skip, func(module string) bool { return !numbered(module) && paths.Last(module) != "lm_head" })
 	}
 }
 

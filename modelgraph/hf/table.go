@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
@@ -94,7 +95,7 @@ func sizeLike(v jsontext.Value) bool { return v.Kind() == '0' && !bytes.Contains
 // assumes notes a size that a default replaces; a null size may be computed.
 func (cfg *config) assumes(name string, v jsontext.Value) {
 	size := sizeLike(v) || v.Kind() == 'n' && (strings.HasPrefix(name, "num_") || strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_rank"))
-	if size && !anyToken(name) {
+	if size && !tables.AnyToken(name) {
 		cfg.shared.assumed = append(cfg.shared.assumed, cfg.prefix+name)
 	}
 }

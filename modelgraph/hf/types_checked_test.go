@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // allTensors are the parameters and buffers of a graph by their full names.
@@ -39,7 +40,7 @@ func TestCheckedTensors(t *testing.T) {
 	const eurobert = `{"model_type":"eurobert","architectures":["EuroBertForMaskedLM"],"mlp_bias":true}`
 	// An Auto class gives a class of the text model the config inside.
 	const text = `{"model_type":"qwen3_5","architectures":["Qwen3_5ForCausalLM"],"text_config":{"model_type":"qwen3_5_text","num_hidden_layers":2,"vocab_size":1000}}`
-	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
+	for _, c := range []struct{ config, Release, name, absent, dtype, shape string }{
 		{text, "5.24", "model.embed_tokens.weight", "model.layers.2.mlp.up_proj.weight", "F32", "[1000 4096]"},
 		{sw3, "5.24", "transformer.wte.weight", "", "F32", "[50257 768]"},
 		{shield, "5.24", "model.vision_tower.embeddings.patch_embedding.weight", "", "F32", "[768 3 16 16]"},
@@ -58,17 +59,17 @@ func TestCheckedTensors(t *testing.T) {
 		{given, "5.24", "model.backbone.model.conv1.weight", "", "F32", "[64 3 7 7]"},
 		{nemotron, "5.24", "model.layers.0.mixer.fc2_latent_proj.weight", "", "F32", "[4096 64]"},
 	} {
-		g, err := FromConfig("config.json", []byte(c.config), c.release)
+		g, err := FromConfig("config.json", []byte(c.config), c.Release)
 		if err != nil {
 			t.Errorf("%s: %v", c.config, err)
 			continue
 		}
 		all := allTensors(g)
 		if _, there := all[c.absent]; there {
-			t.Errorf("%s, %s: it has %s", c.config, c.release, c.absent)
+			t.Errorf("%s, %s: it has %s", c.config, c.Release, c.absent)
 		}
-		if got := all[c.name]; got.DType.String() != c.dtype || strings.ReplaceAll(inJSON(got.Shape), ",", " ") != c.shape {
-			t.Errorf("%s, %s: %s is %v %v, want %s %s", c.config, c.release, c.name, got.DType, got.Shape, c.dtype, c.shape)
+		if got := all[c.name]; got.DType.String() != c.dtype || strings.ReplaceAll(tables.InJSON(got.Shape), ",", " ") != c.shape {
+			t.Errorf("%s, %s: %s is %v %v, want %s %s", c.config, c.Release, c.name, got.DType, got.Shape, c.dtype, c.shape)
 		}
 	}
 }
@@ -104,19 +105,19 @@ func TestTableGuards(t *testing.T) {
 		`{"model_type":"t5","num_hidden_layers":3}`:                                                                            "num_layers",
 		`{"model_type":"vision-encoder-decoder","encoder":{"model_type":"bert"},"decoder":{"model_type":"gpt2","n_embd":"x"}}`: "",
 	} {
-		_, err := readTypes(newest, []byte(config))
-		var refused *typeError
+		_, err := readTypes(tables.Newest, []byte(config))
+		var refused *tables.Error
 		if !errors.As(err, &refused) || field != "" && refused.Field != field {
 			t.Errorf("%s: %v, want an error of %s", config, err, field)
 		}
 	}
-	tree, err := readTypes(newest, []byte(`{"model_type":"glm","num_hidden_layers":1,"rope_parameters":{"rope_type":"default","rope_theta":10000,"partial_rotary_factor":1.0}}`))
+	tree, err := readTypes(tables.Newest, []byte(`{"model_type":"glm","num_hidden_layers":1,"rope_parameters":{"rope_type":"default","rope_theta":10000,"partial_rotary_factor":1.0}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tensor := range tree.tensors {
-		if strings.HasSuffix(tensor.name, ".inv_freq") && tensor.shape[0] != 64 {
-			t.Errorf("%s of %d, the file says that all 128 numbers of a head turn", tensor.name, tensor.shape[0])
+	for _, tensor := range tree.Tensors {
+		if strings.HasSuffix(tensor.Name, ".inv_freq") && tensor.Shape[0] != 64 {
+			t.Errorf("%s of %d, the file says that all 128 numbers of a head turn", tensor.Name, tensor.Shape[0])
 		}
 	}
 }
@@ -192,7 +193,7 @@ func TestOuterField(t *testing.T) {
 		`{"model_type":"detr","num_channels":5}`: "64,5,7,7",
 		`{"model_type":"detr","num_channels":5,"backbone_config":{"model_type":"timm_backbone","backbone":"resnet50","out_indices":[1,2,3,4],"use_pretrained_backbone":false}}`: "64,3,7,7",
 	} {
-		tree, err := readTypes(newest, []byte(text))
+		tree, err := readTypes(tables.Newest, []byte(text))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -206,7 +207,7 @@ func TestOuterField(t *testing.T) {
 // activation than feed_forward_proj names.
 func TestFieldsOfFile(t *testing.T) {
 	for _, more := range []string{"", `,"dense_act_fn":"gelu_new"`} {
-		tree, err := readTypes(newest, []byte(`{"model_type":"t5","architectures":["T5EncoderModel"],"num_layers":1,"is_gated_act":true`+more+`}`))
+		tree, err := readTypes(tables.Newest, []byte(`{"model_type":"t5","architectures":["T5EncoderModel"],"num_layers":1,"is_gated_act":true`+more+`}`))
 		if err != nil {
 			t.Fatalf("%s: %v", more, err)
 		}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // className is the member that names a component's class.
@@ -35,15 +38,15 @@ func component(cfg *config) string {
 }
 
 // componentTree are a component's tensors by the table of diffusers.
-func componentTree(cfg *config) (*typeTree, *typeClass, error) {
+func componentTree(cfg *config) (*tables.Tree, *tables.Class, error) {
 	name := component(cfg)
-	class := components.class(name, "")
+	class := tables.Components.Class(name, "")
 	if class == nil {
 		place := className
 		if !cfg.has(className) {
 			place = "type"
 		}
-		return nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
+		return nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), tables.Components.Name, spell.WayOut)}
 	}
 	said := plainMembers(cfg)
 	maps.DeleteFunc(said, func(field string, _ any) bool { return strings.HasPrefix(field, "_") })
@@ -52,7 +55,7 @@ func componentTree(cfg *config) (*typeTree, *typeClass, error) {
 			return nil, nil, err
 		}
 	}
-	tree, class, err := components.tree(cfg.file, class, class.Config, said, modelgraph.BF16)
+	tree, class, err := tables.Components.Tree(cfg.file, class, class.Config, said, modelgraph.BF16)
 	return tree, class, ofDiffusers(err)
 }
 
@@ -60,9 +63,9 @@ func componentTree(cfg *config) (*typeTree, *typeClass, error) {
 // other modules, and had the field proj_width.
 func policy(cfg *config, class string, said map[string]any) error {
 	if said["proj_width"] != nil {
-		return &typeError{File: cfg.file, Field: "proj_width", Text: fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
+		return &tables.Error{File: cfg.file, Field: "proj_width", Text: fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
 	}
-	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && deepEqual(sides[0], sides[1]) {
+	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && tables.DeepEqual(sides[0], sides[1]) {
 		said["image_side"] = sides[0]
 	}
 	return nil
@@ -71,14 +74,14 @@ func policy(cfg *config, class string, said map[string]any) error {
 // fromComponent builds a component. A config has no type: weights are BF16, as on diffusers' pages.
 func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
 	if cfg.has("quantization_config") {
-		return nil, &typeError{File: cfg.file, Field: "quantization_config", Text: fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}
+		return nil, &tables.Error{File: cfg.file, Field: "quantization_config", Text: fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", tables.Components.Name, clipName(component(cfg)))}
 	}
 	tree, class, err := componentTree(cfg)
 	if err != nil {
 		return nil, err
 	}
-	layers := tree.layers(class, modelgraph.BF16, nil)
-	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.tied())
+	layers := tree.Layers(class, modelgraph.BF16, nil)
+	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.Tied())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
@@ -87,13 +90,13 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		graph.Family = "lerobot"
 	}
 	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
-	for _, field := range tree.unknown() {
+	for _, field := range slices.Sorted(maps.Keys(tree.Root.Extra)) {
 		if !cfg.has(className) { // a policy's other settings
 			break
 		}
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
 	}
-	from := "the table of diffusers " + components.name
+	from := "the table of diffusers " + tables.Components.Name
 	if !cfg.has(className) {
 		from = "LeRobot's " + policies[cfg.name("type")].source + " as of 2026-11-29"
 	}
@@ -103,9 +106,9 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 
 // ofDiffusers names the library in an error of the table.
 func ofDiffusers(err error) error {
-	var fault *typeError
+	var fault *tables.Error
 	if errors.As(err, &fault) {
-		fault.Text = strings.ReplaceAll(fault.Text, "Transformers "+components.name, "diffusers "+components.name)
+		fault.Text = strings.ReplaceAll(fault.Text, "Transformers "+tables.Components.Name, "diffusers "+tables.Components.Name)
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestComponentTypes compares the table with diffusers' builds. DEVMAP_COMPONENT_TYPES names other
@@ -47,7 +48,7 @@ func compareComponents(t *testing.T, path string) {
 		cfg := fixtures.Must(parseConfig("config.json", sample.Config))(t)
 		tree, _, err := componentTree(cfg)
 		switch {
-		case errors.As(err, new(*typeError)) || errors.As(err, new(*modelgraph.SyntaxError)):
+		case errors.As(err, new(*tables.Error)) || errors.As(err, new(*modelgraph.SyntaxError)):
 			refused++
 			if os.Getenv("DEVMAP_COMPONENT_TYPES") != "" {
 				t.Logf("refused %.150s: %v", sample.Config, err)
@@ -57,8 +58,8 @@ func compareComponents(t *testing.T, path string) {
 			t.Errorf("%.150s: %v", sample.Config, err)
 			continue
 		}
-		maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
-		slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+		maps.DeleteFunc(tree.Units, func(_, class string) bool { return class != "" && !slices.Contains(tree.NoSplit, class) })
+		slices.SortStableFunc(tree.Tensors, func(x, y tables.Tensor) int { return slices.Compare(x.Key, y.Key) })
 		facts, same := typeFacts(tree), true
 		for name, want := range map[string]string{"tensors": sample.Tensors, "buffers": sample.Buffers, "ties": sample.Ties, "nosplit": sample.NoSplit} {
 			got := facts[name]

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestNumberedNames: a star after a word is every number of a loop, also one that no build had.
@@ -17,7 +19,7 @@ func TestNumberedNames(t *testing.T) {
 	if at, next := slices.Index(names, "model.encoder.layers.3.ffn.experts.expert_9.fc1.weight"), slices.Index(names, "model.encoder.layers.3.ffn.experts.expert_10.fc1.weight"); at < 0 || next < at {
 		t.Errorf("expert 10 is at %d, before expert 9 at %d", next, at)
 	}
-	if _, err := readTypes(newest, []byte(`{"model_type": "nllb-moe", "num_experts": 20000}`)); err == nil || !strings.Contains(err.Error(), "too many") {
+	if _, err := readTypes(tables.Newest, []byte(`{"model_type": "nllb-moe", "num_experts": 20000}`)); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("want a refusal of 20000 experts, have %v", err)
 	}
 }
@@ -46,7 +48,7 @@ func TestListsForNumbers(t *testing.T) {
 		`{"model_type": "gemma3n_text", "num_hidden_layers": 2, "num_kv_shared_layers": 1, "intermediate_size": [64, 128]}`: true,
 		`{"model_type": "pvt_v2", "num_channels": [3, 3]}`:                                                                  false,
 	} {
-		if _, err := readTypes(newest, []byte(config)); (err == nil) != read {
+		if _, err := readTypes(tables.Newest, []byte(config)); (err == nil) != read {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
@@ -73,23 +75,23 @@ func TestTimmNote(t *testing.T) {
 		`{"model_type": "pe_video"}`:         `"video_encoder.embedder.vision_model.timm_model.rope.bands" (1 such, 16 numbers)`,
 		`{"model_type": "conditional_detr"}`: "",
 	} {
-		note := timmNote(treeOf(t, config))
+		note := tables.TimmNote(treeOf(t, config))
 		if !strings.HasSuffix(note, want) || (note == "") != (want == "") {
 			t.Errorf("%s: %q", config, note)
 		}
 	}
 }
 
-func treeOf(t *testing.T, config string) *typeTree {
+func treeOf(t *testing.T, config string) *tables.Tree {
 	t.Helper()
-	tree, err := readTypes(newest, []byte(config))
+	tree, err := readTypes(tables.Newest, []byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tree
 }
 
-func tensorNames(tree *typeTree) (names []string) {
+func tensorNames(tree *tables.Tree) (names []string) {
 	for _, line := range typeFacts(tree)["tensors"] {
 		name, _, _ := strings.Cut(line, " ")
 		names = append(names, name)

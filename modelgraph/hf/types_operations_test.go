@@ -14,6 +14,8 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // tableGraph is the graph of a config by the table, even if a reader reads it.
@@ -22,11 +24,11 @@ func tableGraph(data []byte) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, class, err := cfg.treeOf(newest)
+	tree, class, err := treeOfTable(tables.Newest, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return cfg.tableGraph(newest, tree, class, "m", "config.json")
+	return graphOfTable(tables.Newest, cfg, tree, class, "m", "config.json")
 }
 
 func operates(graph *modelgraph.Graph) bool {
@@ -53,7 +55,7 @@ func TestOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cfg.reviewedIn(newest) { // the exporter sees fewer fields
+		if isReviewed(tables.Newest, cfg) { // the exporter sees fewer fields
 			reviewed++
 			continue
 		}
@@ -100,19 +102,19 @@ func exportedLayer(t *testing.T, parts []json.RawMessage) (layer modelgraph.Laye
 	if fields != nil {
 		kind := fmt.Sprint(fields["kind"])
 		delete(fields, "kind")
-		layer.Op, _ = operation(kind, fields)
+		layer.Op, _ = tables.Operation(kind, fields)
 	}
 	costs := make(map[string]any)
 	for name, bytes := range more.Declared {
 		costs[name] = bytes
 	}
-	layer.Declared = declaredCosts(costs)
+	layer.Declared = tables.DeclaredCosts(costs)
 	return layer
 }
 
 // inBlock are declared costs; outside of blocks without workspace, which the table may lack.
 func inBlock(layer *modelgraph.Layer) any {
-	if layer.Declared == nil || strings.Contains(starred(layer.Name), "*") {
+	if layer.Declared == nil || strings.Contains(paths.Starred(layer.Name), "*") {
 		return layer.Declared
 	}
 	costs := *layer.Declared

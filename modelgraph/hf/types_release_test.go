@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestReleases compares the tables with builds of their releases, for classes that differ between
@@ -30,12 +31,12 @@ func TestReleases(t *testing.T) {
 		if err := json.Unmarshal(text, &sample); err != nil {
 			t.Fatal(err)
 		}
-		in := slices.IndexFunc(releases, func(r *release) bool { return r.name == sample.Release })
+		in := slices.IndexFunc(tables.Releases, func(r *tables.Release) bool { return r.Name == sample.Release })
 		if in < 0 {
 			t.Fatalf("there is no table of %s", sample.Release)
 		}
-		tree, err := readTypes(releases[in], sample.Config)
-		if errors.As(err, new(*typeError)) {
+		tree, err := readTypes(tables.Releases[in], sample.Config)
+		if errors.As(err, new(*tables.Error)) {
 			refused[sample.Release]++
 			continue
 		}
@@ -68,8 +69,8 @@ func TestChosenRelease(t *testing.T) {
 		{dinov3 + `}`, "5.17.0", "from the table of Transformers 5.17:"},
 		{dinov3 + `}`, "", "release 5.17 has other ties or modules that are not split"},
 		{dinov3 + `,"transformers_version":"5.17.0"}`, "", "the answer is that of Transformers 5.17;"},
-		{dinov3 + `,"transformers_version":"5.17.0"}`, newest.name, "from the table of Transformers " + newest.name},
-		{dinov3 + `,"transformers_version":"4.57.1"}`, "", "from the table of Transformers " + newest.name},
+		{dinov3 + `,"transformers_version":"5.17.0"}`, tables.Newest.Name, "from the table of Transformers " + tables.Newest.Name},
+		{dinov3 + `,"transformers_version":"4.57.1"}`, "", "from the table of Transformers " + tables.Newest.Name},
 		{dinov3 + `,"transformers_version":"9.31.0"}`, "", `transformers_version: "9.31.0" is newer than the newest table`},
 		{dinov3 + `}`, "5.3", `transformers: "5.3" is no release that has a table`},
 		{dinov3 + `}`, "newest", `transformers: "newest" is no release that has a table`},
@@ -102,7 +103,7 @@ func TestReadersFollow(t *testing.T) {
 	const paligemma = `{"model_type":"paligemma","architectures":["PaliGemmaForConditionalGeneration"],"vocab_size":160}`
 	const qwen = `{"model_type":"qwen2_vl","architectures":["Qwen2VLForConditionalGeneration"],"vision_config":{"depth":3,"num_hidden_layers":2}}`
 	for _, c := range []struct {
-		config, release string
+		config, Release string
 		params          int64
 	}{
 		{paligemma, "5.17", 2384070912},
@@ -110,9 +111,9 @@ func TestReadersFollow(t *testing.T) {
 		{qwen, "5.17", 72811316992},
 		{qwen, "5.24", 72791639552},
 	} {
-		graph := fixtures.Must(FromConfig(ConfigName, []byte(c.config), c.release))(t)
+		graph := fixtures.Must(FromConfig(ConfigName, []byte(c.config), c.Release))(t)
 		if graph.ParamCount() != c.params {
-			t.Errorf("%s under %s: %d parameters, not %d", c.config, c.release, graph.ParamCount(), c.params)
+			t.Errorf("%s under %s: %d parameters, not %d", c.config, c.Release, graph.ParamCount(), c.params)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestTypesSizes: the table refuses numbers that no model runs with, in all types and in objects inside. It names
@@ -56,8 +57,8 @@ func TestTypesElsewhere(t *testing.T) {
 		`{"model_type":"roberta","moe_intermediate_size":64}`:                          "moe_intermediate_size",
 		`{"model_type":"electra","num_experts":0,"lora_rank":null,"vision_config":{}}`: "",
 	} {
-		_, err := FromConfig("config.json", []byte(config), newest.name)
-		var refused *unknownFieldError
+		_, err := FromConfig("config.json", []byte(config), tables.Newest.Name)
+		var refused *tables.FieldError
 		if errors.As(err, &refused) != (want != "") || want == "" && err != nil || want != "" && refused.Field != want {
 			t.Errorf("%s: %v, want an error of %q", config, err, want)
 		}

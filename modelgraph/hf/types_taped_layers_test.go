@@ -6,6 +6,9 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestTapedLayers: layers.json has the layers of classes with cells, as their graphs have them.
@@ -24,7 +27,7 @@ func TestTapedLayers(t *testing.T) {
 			if err := json.Unmarshal(line, &row); err != nil {
 				t.Fatal(err)
 			}
-			graph, err := FromConfig("config.json", row.Config, newest.name)
+			graph, err := FromConfig("config.json", row.Config, tables.Newest.Name)
 			if err != nil || graph.Class == "" {
 				continue
 			}
@@ -32,7 +35,7 @@ func TestTapedLayers(t *testing.T) {
 				all[graph.Class] = &reader{Type: graph.Family}
 			}
 			for i := range graph.Layers {
-				if name := starred(graph.Layers[i].Name); !slices.Contains(all[graph.Class].Layers, name) {
+				if name := paths.Starred(graph.Layers[i].Name); !slices.Contains(all[graph.Class].Layers, name) {
 					all[graph.Class].Layers = append(all[graph.Class].Layers, name)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
 
@@ -53,11 +54,11 @@ func TestTapesOfPlaces(t *testing.T) {
 	graph := fixtures.Must(tableGraph(asJSON(t, fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "num_hidden_layers": 5})))(t)
 	seen := 0
 	for i := range graph.Layers {
-		number := numbersIn(graph.Layers[i].Name)
+		number := tables.NumbersIn(graph.Layers[i].Name)
 		if tape := graph.Layers[i].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: 512}); tape != nil && len(number) > 0 && number[0] >= 2 {
 			for _, moment := range tape.Backward {
 				for other := range moment.Past {
-					if at := numbersIn(other); len(at) > 0 && at[0] > 0 {
+					if at := tables.NumbersIn(other); len(at) > 0 && at[0] > 0 {
 						seen++
 						if at[0] != number[0]-1 {
 							t.Errorf("%s names %s", graph.Layers[i].Name, other)
@@ -106,22 +107,22 @@ func TestTapesOfModes(t *testing.T) {
 	nanochat := fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 4096}
 	for _, of := range []struct {
 		config  fields
-		release string
+		Release string
 		head    string
 		vocab   int64 // of the results
 	}{
-		{nanochat, newest.name, "lm_head", 4096},
+		{nanochat, tables.Newest.Name, "lm_head", 4096},
 		{nanochat, "5.17", "lm_head", 4096},
-		{fields{"model_type": "voxtral", "architectures": []string{"VoxtralForConditionalGeneration"}}, newest.name, "lm_head", 131072},
+		{fields{"model_type": "voxtral", "architectures": []string{"VoxtralForConditionalGeneration"}}, tables.Newest.Name, "lm_head", 131072},
 		{fields{"model_type": "vaultgemma", "architectures": []string{"VaultGemmaForCausalLM"}, "vocab_size": 4096}, "5.17", "lm_head", 0},
 	} {
 		of.config["dtype"] = "bfloat16"
-		graph := fixtures.Must(FromConfig("config.json", asJSON(t, of.config), of.release))(t)
+		graph := fixtures.Must(FromConfig("config.json", asJSON(t, of.config), of.Release))(t)
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == of.head })
 		steps := graph.Layers[at].Learned
 		if of.vocab == 0 {
 			if steps.Step(infer) != nil {
-				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.release)
+				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.Release)
 			}
 			continue
 		}
@@ -129,9 +130,9 @@ func TestTapesOfModes(t *testing.T) {
 			step := map[bool]string{false: "train", true: "recompute"}[recompute]
 			keeps, drops := steps.Step(learned.Asked{Step: step, Batch: 2, Seq: 512}), steps.Step(learned.Asked{Step: step + " drops", Batch: 2, Seq: 512})
 			if keeps == nil || drops == nil {
-				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.release)
+				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.Release)
 			} else if len(keeps.Returned) != 2 || keeps.Returned[0].Size[2] != 2*of.vocab || len(drops.Returned) != 0 || len(keeps.Backward) == 0 {
-				t.Errorf("%s %s: the results are %v and %v", of.config["model_type"], of.release, keeps.Returned, drops.Returned)
+				t.Errorf("%s %s: the results are %v and %v", of.config["model_type"], of.Release, keeps.Returned, drops.Returned)
 			}
 		}
 	}
@@ -142,7 +143,7 @@ func TestTapesOfModes(t *testing.T) {
 func TestTapesOfKinds(t *testing.T) {
 	steps := func(config fields, layer string) learned.Steps {
 		config["dtype"] = "bfloat16"
-		graph := fixtures.Must(FromConfig("config.json", asJSON(t, config), newest.name))(t)
+		graph := fixtures.Must(FromConfig("config.json", asJSON(t, config), tables.Newest.Name))(t)
 		at := slices.IndexFunc(graph.Layers, func(one modelgraph.Layer) bool { return one.Name == layer })
 		return graph.Layers[at].Learned
 	}
@@ -193,14 +194,14 @@ func TestTapesOfTwoLists(t *testing.T) {
 	graph, err := FromConfig("config.json", asJSON(t, fields{
 		"model_type": "mbart", "architectures": []string{"MBartForConditionalGeneration"}, "dtype": "bfloat16", "encoder_layers": 3, "decoder_layers": 5,
 		"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0,
-	}), newest.name)
+	}), tables.Newest.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ranks := make(map[string][]int)
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
-		if list, _ := stem(layer.Name); list != "" {
+		if list, _ := tables.Stem(layer.Name); list != "" {
 			tape := layer.Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: 512, Alone: true})
 			if tape == nil {
 				t.Fatalf("%s has no tape", layer.Name)
@@ -291,7 +292,7 @@ func TestRequestsOfResults(t *testing.T) {
 // TestTapesOfPaddedLengths: Longformer pads sequences to whole windows. On the two sides of a window
 // it has tapes of different steps.
 func TestTapesOfPaddedLengths(t *testing.T) {
-	graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": "longformer", "architectures": []string{"LongformerForMaskedLM"}, "attention_window": 256, "num_hidden_layers": 3}), newest.name))(t)
+	graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": "longformer", "architectures": []string{"LongformerForMaskedLM"}, "attention_window": 256, "num_hidden_layers": 3}), tables.Newest.Name))(t)
 	at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "longformer.encoder.layer.1.attention" })
 	saved := func(seq int64) learned.Storages {
 		return graph.Layers[at].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: seq, Alone: true}).Saved
@@ -312,7 +313,7 @@ func TestNoGradient(t *testing.T) {
 		{"mra", "MraForMaskedLM", "attention.self."},
 		{"deepseek_v32", "DeepseekV32ForCausalLM", "indexer."},
 	} {
-		graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), newest.name))(t)
+		graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), tables.Newest.Name))(t)
 		for i := range graph.Layers {
 			for _, tensor := range graph.Layers[i].Params {
 				name := modelgraph.FullName(graph.Layers[i].Name, tensor.Name)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
@@ -33,24 +34,24 @@ type typeSample struct {
 }
 
 // typeFacts are the facts of a graph, as lines.
-func typeFacts(tree *typeTree) map[string][]string {
+func typeFacts(tree *tables.Tree) map[string][]string {
 	facts := make(map[string][]string)
 	shape := func(s []int64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(s), " ", ","), "[]") }
-	for _, t := range tree.tensors {
-		switch owner := tree.ties[t.name]; {
-		case t.buffer:
+	for _, t := range tree.Tensors {
+		switch owner := tree.Ties[t.Name]; {
+		case t.Buffer:
 			persists := 0
-			if t.persistent {
+			if t.Persistent {
 				persists = 1
 			}
-			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.name, shape(t.shape), persists))
+			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.Name, shape(t.Shape), persists))
 		case owner != "":
-			facts["ties"] = append(facts["ties"], t.name+" = "+owner)
+			facts["ties"] = append(facts["ties"], t.Name+" = "+owner)
 		default:
-			facts["tensors"] = append(facts["tensors"], t.name+" "+shape(t.shape))
+			facts["tensors"] = append(facts["tensors"], t.Name+" "+shape(t.Shape))
 		}
 	}
-	facts["nosplit"] = slices.Sorted(maps.Keys(tree.units))
+	facts["nosplit"] = slices.Sorted(maps.Keys(tree.Units))
 	return facts
 }
 
@@ -60,26 +61,26 @@ func linesDigest(lines []string) string {
 }
 
 // readTypes reads the tensors of a config by the table of a release.
-func readTypes(in *release, data []byte) (*typeTree, error) {
+func readTypes(in *tables.Release, data []byte) (*tables.Tree, error) {
 	cfg, err := parseConfig("config.json", data)
 	if err != nil {
 		return nil, err
 	}
-	tree, _, err := cfg.treeOf(in)
+	tree, _, err := treeOfTable(in, cfg)
 	if err != nil {
 		return tree, err
 	}
-	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
-	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+	maps.DeleteFunc(tree.Units, func(_, class string) bool { return class != "" && !slices.Contains(tree.NoSplit, class) })
+	slices.SortStableFunc(tree.Tensors, func(x, y tables.Tensor) int { return slices.Compare(x.Key, y.Key) })
 	return tree, nil
 }
 
 // causes are the class and the part of its line that refuse a config.
-func causes(tree *typeTree) []any {
+func causes(tree *tables.Tree) []any {
 	if tree == nil {
 		return nil
 	}
-	return tree.cause
+	return tree.Cause
 }
 
 // otherTable replaces the newest release's table. It returns a function that writes a line for each
@@ -91,11 +92,11 @@ func otherTable(t *testing.T) (report func(line ...any)) {
 		return func(...any) {}
 	}
 	packed := fixtures.Must(os.ReadFile(path))(t)
-	own := typeTable
-	typeTable = embedded.New(path, packed)
+	own := tables.TypeTable
+	tables.TypeTable = embedded.New(path, packed)
 	out := fixtures.Must(os.Create(path + ".causes"))(t)
 	t.Cleanup(func() {
-		typeTable = own
+		tables.TypeTable = own
 		if err := out.Close(); err != nil {
 			t.Error(err)
 		}
@@ -121,9 +122,9 @@ func TestTypes(t *testing.T) {
 	packed := fixtures.Must(os.ReadFile(path))(t)
 	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
 	data := fixtures.Must(io.ReadAll(reader))(t)
-	in := newest
-	for _, r := range releases {
-		if strings.HasPrefix(os.Getenv("DEVMAP_TYPES_OF"), r.name) {
+	in := tables.Newest
+	for _, r := range tables.Releases {
+		if strings.HasPrefix(os.Getenv("DEVMAP_TYPES_OF"), r.Name) {
 			in = r
 		}
 	}
@@ -146,7 +147,7 @@ func TestTypes(t *testing.T) {
 		of := configs[named.Type]
 		configs[named.Type] = [2]int{of[0], of[1] + 1}
 		switch {
-		case errors.As(err, new(*typeError)):
+		case errors.As(err, new(*tables.Error)):
 			if os.Getenv("DEVMAP_TYPES") != "" && sample.readAs(t) {
 				exact++
 				report(at, "exact")
@@ -226,8 +227,8 @@ func TestTypesRefused(t *testing.T) {
 		// A DoryConfig has half as many layers if its kinds have "mlp", so that these are enough.
 		`{"model_type":"dory","num_hidden_layers":7,"n_input_layers":2,"n_output_layers":2,"layer_types":["sliding_attention","mlp","sliding_attention","mlp","full_attention"]}`: "layer_types",
 	} {
-		_, err := readTypes(newest, []byte(config))
-		var refused *typeError
+		_, err := readTypes(tables.Newest, []byte(config))
+		var refused *tables.Error
 		if !errors.As(err, &refused) || refused.Field != field {
 			t.Errorf("%s: %v, want an error of %s", config, err, field)
 		}
@@ -263,7 +264,7 @@ func TestTypesQuantised(t *testing.T) {
 		`{"_class_name":"ZImageTransformer2DModel","quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true}}`,
 	} {
 		_, err := FromConfig("config.json", []byte(config))
-		var refused *typeError
+		var refused *tables.Error
 		if !errors.As(err, &refused) || refused.Field != "quantization_config" {
 			t.Errorf("%s: %v, want an error of quantization_config", config, err)
 		}
