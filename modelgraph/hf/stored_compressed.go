@@ -10,17 +10,18 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
 
 // readSkipped reads the unchanged modules by the rule of Transformers' should_convert_module. A
 // name matches an end, or whole leading parts as a Python expression (before 5.21 any start).
 // torchao compares the weight's name.
-func (format *storedFormat) readSkipped(section *config, rule storedRule, graph *modelgraph.Graph) {
+func (format *storedFormat) readSkipped(section Section, rule storedRule, graph *modelgraph.Graph) {
 	var names []string
 	given, leaf := false, ""
 	for _, field := range rule.skip {
-		if section.has(field) && !given {
-			names, given = section.strs(field), true
+		if section.Has(field) && !given {
+			names, given = section.Strs(field), true
 		}
 	}
 	if rule.defaults == "always" || rule.defaults == "absent" && !given {
@@ -45,7 +46,7 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 func leave(format *storedFormat, name, leaf string) {
 	start, err := regexp.Compile("^(?:" + name + ")")
 	if err != nil {
-		format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
+		format.missing = fmt.Sprintf("the expression %q is not read here", spell.Clip(name))
 		return
 	}
 	whole := regexp.MustCompile("^(?:" + name + `)(?:\.|$)`)
@@ -129,7 +130,7 @@ func (format *storedFormat) target(name string) func(module string) bool {
 	if pattern, found := strings.CutPrefix(name, "re:"); found {
 		matches, ok := matcher(pattern, false)
 		if !ok {
-			format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
+			format.missing = fmt.Sprintf("the expression %q is not read here", spell.Clip(name))
 			return func(string) bool { return false }
 		}
 		return matches
@@ -144,38 +145,38 @@ func anyOf(all []func(string) bool) func(module string) bool {
 }
 
 // readCompressed reads the groups of compressed-tensors.
-func (format *storedFormat) readCompressed(section *config) {
-	for _, name := range section.strs("ignore") {
+func (format *storedFormat) readCompressed(section Section) {
+	for _, name := range section.Strs("ignore") {
 		format.skip = append(format.skip, format.target(name))
 	}
-	if status := section.name("quantization_status"); status != "" && status != "compressed" {
-		format.missing = fmt.Sprintf("quantization_status %q leaves dense weights", clipName(status))
+	if status := section.Name("quantization_status"); status != "" && status != "compressed" {
+		format.missing = fmt.Sprintf("quantization_status %q leaves dense weights", spell.Clip(status))
 	}
-	if sparse := section.sub("sparsity_config").name("format"); sparse != "" && sparse != "dense" {
-		format.missing = fmt.Sprintf("sparsity_config's %q is not known here", clipName(sparse))
+	if sparse := section.Sub("sparsity_config").Name("format"); sparse != "" && sparse != "dense" {
+		format.missing = fmt.Sprintf("sparsity_config's %q is not known here", spell.Clip(sparse))
 	}
-	if cache := section.sub("kv_cache_scheme"); len(cache.members) > 0 && string(cache.members["dynamic"]) != "true" {
+	if cache := section.Sub("kv_cache_scheme"); len(cache.Members()) > 0 && string(cache.Members()["dynamic"]) != "true" {
 		format.cache = []storedTensor{{"k_scale", "model", "1"}, {"v_scale", "model", "1"}}
 	}
-	whole := section.name("format")
-	groups := section.sub("config_groups")
-	for _, name := range slices.Sorted(maps.Keys(groups.members)) {
-		group := groups.sub(name)
+	whole := section.Name("format")
+	groups := section.Sub("config_groups")
+	for _, name := range slices.Sorted(maps.Keys(groups.Members())) {
+		group := groups.Sub(name)
 		var targets []func(string) bool
-		for _, target := range group.strs("targets") {
+		for _, target := range group.Strs("targets") {
 			targets = append(targets, format.target(target))
 		}
 		scheme := storedScheme{matches: anyOf(targets)}
-		if group.has("weights") {
-			format.compressed(&scheme, cmp.Or(group.name("format"), whole), group)
+		if group.Has("weights") {
+			format.compressed(&scheme, cmp.Or(group.Name("format"), whole), group)
 		}
 		format.schemes = append(format.schemes, scheme)
 	}
 }
 
 // compressed is one group: its weights, and the static scales of activations.
-func (format *storedFormat) compressed(scheme *storedScheme, kind string, group *config) {
-	weights := group.sub("weights")
+func (format *storedFormat) compressed(scheme *storedScheme, kind string, group Section) {
+	weights := group.Sub("weights")
 	float := oneOf(weights, "int", "type", "int", "float") == "float"
 	bits := bitsOf(weights, 8, "num_bits", 1, 2, 3, 4, 5, 6, 7, 8, 16)
 	data := "I8"
@@ -184,10 +185,10 @@ func (format *storedFormat) compressed(scheme *storedScheme, kind string, group 
 	}
 	scheme.sizes, scheme.names = sizes{"bits": bits}, map[string]string{"data": data}
 	strategy := format.scales(scheme, weights)
-	uneven := weights.has("symmetric") && !weights.bool(true, "symmetric")
+	uneven := weights.Has("symmetric") && !weights.Bool(true, "symmetric")
 	form := compressedForm(kind, bits, float)
 	if form == "" {
-		format.missing = fmt.Sprintf("the format %q of %d bits is not known here", clipName(kind), bits)
+		format.missing = fmt.Sprintf("the format %q of %d bits is not known here", spell.Clip(kind), bits)
 	}
 	scheme.form = slices.Clip(storedForms[form])
 	switch grouped := strategy == "group" || strategy == "channel"; {
@@ -196,7 +197,7 @@ func (format *storedFormat) compressed(scheme *storedScheme, kind string, group 
 	case form == "ct pack" && uneven && grouped:
 		scheme.form = append(scheme.form, storedTensor{"weight_zero_point", "I32", strings.Replace(scheme.names["scales"], "out", "out*bits^32", 1)})
 	}
-	if form == "ct pack" && string(weights.members["actorder"]) == `"group"` {
+	if form == "ct pack" && string(weights.Members()["actorder"]) == `"group"` {
 		scheme.form = append(scheme.form, storedTensor{"weight_g_idx", "I32", "in"}) // before 0.20
 	}
 	scheme.activations(group)
@@ -222,9 +223,9 @@ func compressedForm(kind string, bits int64, float bool) string {
 }
 
 // scales sets the shape of the scales by the strategy, and gives the strategy.
-func (format *storedFormat) scales(scheme *storedScheme, weights *config) string {
-	strategy := weights.name("strategy")
-	if weights.has("group_size") {
+func (format *storedFormat) scales(scheme *storedScheme, weights Section) string {
+	strategy := weights.Name("strategy")
+	if weights.Has("group_size") {
 		scheme.sizes["group"] = groupSize(weights, -1)
 	}
 	if strategy == "" { // quantization_args.py, validate_model_after
@@ -234,27 +235,27 @@ func (format *storedFormat) scales(scheme *storedScheme, weights *config) string
 		}
 	}
 	if strategy == "group" && scheme.sizes["group"] < 1 { // quantization_args.py refuses it too
-		weights.fail("group_size", "the strategy \"group\" needs the inputs that share a scale: set \"group_size\": 128, say, or the strategy \"channel\"")
+		weights.Fail("group_size", "the strategy \"group\" needs the inputs that share a scale: set \"group_size\": 128, say, or the strategy \"channel\"")
 	}
 	shapes := map[string]string{"tensor": "1", "channel": "out 1", "group": "out in^group", "tensor_group": "out in^group", "block": "out^rows in^cols"}
 	scheme.names["scales"] = shapes[strategy]
-	if block := weights.dims("block_structure"); strategy == "block" && len(block) == 2 {
+	if block := weights.Dims("block_structure"); strategy == "block" && len(block) == 2 {
 		scheme.sizes["rows"], scheme.sizes["cols"] = block[0], block[1]
 	}
 	if shapes[strategy] == "" {
-		format.missing = fmt.Sprintf("the strategy %q of weights is not known here", clipName(strategy))
+		format.missing = fmt.Sprintf("the strategy %q of weights is not known here", spell.Clip(strategy))
 	}
 	return strategy
 }
 
-func (scheme *storedScheme) activations(group *config) {
+func (scheme *storedScheme) activations(group Section) {
 	for _, kind := range []string{"input", "output"} {
 		field := kind + "_activations"
-		if !group.has(field) {
+		if !group.Has(field) {
 			continue
 		}
-		args := group.sub(field)
-		raw, strategy := string(args.members["dynamic"]), args.name("strategy")
+		args := group.Sub(field)
+		raw, strategy := string(args.Members()["dynamic"]), args.Name("strategy")
 		if strategy == "tensor_group" {
 			scheme.form = append(scheme.form, storedTensor{kind + "_global_scale", "F32", "1"})
 		}
@@ -262,7 +263,7 @@ func (scheme *storedScheme) activations(group *config) {
 			continue
 		}
 		scheme.form = append(scheme.form, storedTensor{kind + "_scale", "model", "1"})
-		if args.has("symmetric") && !args.bool(true, "symmetric") {
+		if args.Has("symmetric") && !args.Bool(true, "symmetric") {
 			scheme.form = append(scheme.form, storedTensor{kind + "_zero_point", "I8", "1"})
 		}
 	}
@@ -270,19 +271,19 @@ func (scheme *storedScheme) activations(group *config) {
 
 // readModelOpt reads configs of NVIDIA's Model Optimizer; ignore has names with stars. Transformers
 // reads no such config and loads no such weights; engines do.
-func (format *storedFormat) readModelOpt(section *config) {
+func (format *storedFormat) readModelOpt(section Section) {
 	for _, field := range []string{"ignore", "exclude_modules"} {
-		for _, name := range section.strs(field) {
+		for _, name := range section.Strs(field) {
 			pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name))
 			matches, _ := matcher(pattern+`(?:\..*)?`, true)
 			format.skip = append(format.skip, matches)
 		}
 	}
-	algo := strings.ToLower(section.name("quant_algo"))
+	algo := strings.ToLower(section.Name("quant_algo"))
 	if storedForms["modelopt "+algo] == nil {
-		format.missing = fmt.Sprintf("quant_algo %q is not known here", clipName(algo))
+		format.missing = fmt.Sprintf("quant_algo %q is not known here", spell.Clip(algo))
 		return
 	}
 	format.flip = format.flip || algo == "w8a8_sq_per_channel" // its experts' scales are not known here
-	format.one("modelopt "+algo, sizes{"group": section.optional(16, "group_size")}, nil)
+	format.one("modelopt "+algo, sizes{"group": section.Optional(16, "group_size")}, nil)
 }

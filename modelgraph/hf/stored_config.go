@@ -8,17 +8,8 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
-
-// This file derives stored tensors, by name, from a quantization_config without files.
-
-// fromConfigAlone is in the warnings that files make needless.
-const fromConfigAlone = "from the config alone"
-
-// storedElements is the warning that packed weights are counted as stored.
-func storedElements(graph *modelgraph.Graph, weights int64) string {
-	return fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", graph.ParamCount(), graph.Quantized, weights)
-}
 
 // storedFormat is a quantised format whose tensors follow from a config.
 type storedFormat struct {
@@ -60,38 +51,9 @@ type storedScheme struct {
 	keepsUneven bool
 }
 
-// storedMethod is the method that Transformers reads of a quantization_config: load_in_4bit and
-// load_in_8bit go before quant_method (quantizers/auto.py, from_dict).
-func storedMethod(cfg *config) string {
-	if !cfg.has("quantization_config") {
-		return ""
-	}
-	section := cfg.sub("quantization_config")
-	if section.flag("load_in_4bit") || section.flag("load_in_8bit") {
-		return "bitsandbytes"
-	}
-	return section.name("quant_method")
-}
-
-// warnStored warns of the type in which weights count if their stored tensors are not known.
-func warnStored(graph *modelgraph.Graph, cfg *config, why string) {
-	text := fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v", clipName(storedMethod(cfg)), loaded(cfg))
-	if why != "" {
-		text += ", because " + why
-	}
-	graph.Warnings = append(graph.Warnings, text+"; the folder with its safetensors files gives the stored sizes")
-}
-
-// asStored is the graph with the stored tensors of the config's format. If they do not follow from
-// the config, it is the graph itself, with a warning.
-func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
-	if !cfg.has("quantization_config") {
-		return graph, nil
-	}
-	format := readStored(cfg, graph)
-	if fault := cfg.fault(); fault != nil {
-		return nil, fault
-	}
+// stored are the layers of a graph with the stored tensors of the format, and the ties that remain. missing says why
+// the tensors do not follow from the config.
+func (format *storedFormat) stored(graph *modelgraph.Graph) (layers []modelgraph.Layer, ties [][]string, missing string) {
 	layers, changed := slices.Clone(graph.Layers), false
 	for i := range layers {
 		if format.missing != "" {
@@ -103,21 +65,12 @@ func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 			layers[i].Params = params
 		}
 	}
-	if format.missing == "" && !changed && format.method != "" {
+	if format.missing == "" && !changed {
 		format.missing = "it leaves every layer as it is"
 	}
 	if format.missing != "" {
-		graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, "the weights are stored as") })
-		warnStored(graph, cfg, format.missing)
-		return graph, nil
+		return nil, nil, format.missing
 	}
-	return rebuilt(graph, layers, format.method)
-}
-
-// rebuilt is graph with other layers.
-func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) (*modelgraph.Graph, error) {
-	weights := graph.ParamCount()
-	ties := slices.Clone(graph.Ties)
 	there := make(map[string]modelgraph.DType)
 	for i := range layers {
 		layers[i].Params = slices.Clone(layers[i].Params)
@@ -126,31 +79,10 @@ func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) 
 			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = layers[i].Params[j].DType
 		}
 	}
-	ties = slices.DeleteFunc(ties, func(names []string) bool { // a head that is packed shares nothing
+	ties = slices.DeleteFunc(slices.Clone(graph.Ties), func(names []string) bool { // a head that is packed shares nothing
 		return slices.ContainsFunc(names, func(name string) bool { dtype, found := there[name]; return !found || dtype != there[names[0]] })
 	})
-	out, err := relaid(graph, layers, ties)
-	if err != nil {
-		return nil, err
-	}
-	out.Quantized = method
-	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, "the weights are stored as") })
-	out.Warnings = append(out.Warnings, storedElements(out, weights))
-	return out, nil
-}
-
-// relaid is graph with other layers and ties.
-func relaid(graph *modelgraph.Graph, layers []modelgraph.Layer, ties [][]string) (*modelgraph.Graph, error) {
-	made, err := modelgraph.New(graph.Name, layers, ties)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", graph.Source, err)
-	}
-	if err := modelgraph.Join(made, graph.Joined); err != nil {
-		return nil, fmt.Errorf("%s: %w", graph.Source, err)
-	}
-	out := *graph
-	out.Layers, out.Units, out.Ties, out.Joined = made.Layers, made.Units, made.Ties, made.Joined
-	return &out, nil
+	return layers, ties, ""
 }
 
 // params are a layer's parameters as stored; nil if they stay as they are. Sizes that cannot be
@@ -178,7 +110,7 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 	}
 	for i := range plain {
 		if format.bias != "" && paths.Last(plain[i].Name) == "bias" && changed[paths.Parent(plain[i].Name)] {
-			plain[i].DType = typeNamed(format.bias)
+			plain[i].DType = spell.DType(format.bias)
 		}
 	}
 	return append(plain, packed...)
@@ -231,7 +163,7 @@ func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.T
 			weight.out, weight.in = weight.in, weight.out
 		}
 	}
-	return format.stored(module, weight)
+	return format.weight(module, weight)
 }
 
 func (format *storedFormat) skips(layer *modelgraph.Layer, module string) bool {
@@ -241,8 +173,8 @@ func (format *storedFormat) skips(layer *modelgraph.Layer, module string) bool {
 	return slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) })
 }
 
-// stored are the tensors of a linear layer by the scheme that matches it.
-func (format *storedFormat) stored(module string, weight linear) []modelgraph.Tensor {
+// weight are the stored tensors of a linear layer by the scheme that matches it.
+func (format *storedFormat) weight(module string, weight linear) []modelgraph.Tensor {
 	for i := range format.schemes {
 		scheme := &format.schemes[i]
 		if scheme.matches != nil && !scheme.matches(module) {
@@ -304,7 +236,7 @@ func (format *storedFormat) apart(module, prefix string, names []string, tensor 
 			weight := linear{prefix: prefix + path + ".", out: rows, in: columns, dtype: tensor.DType}
 			parts := []modelgraph.Tensor(nil)
 			if !slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(whole) }) {
-				parts = format.stored(whole, weight)
+				parts = format.weight(whole, weight)
 			}
 			if parts == nil {
 				parts = []modelgraph.Tensor{{Name: weight.prefix + "weight", Shape: []int64{rows, columns}, DType: tensor.DType}}
@@ -324,12 +256,12 @@ func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []mode
 	scheme := &format.schemes[0]
 	experts, rows, columns := tensor.Shape[0], tensor.Shape[1]/parts, tensor.Shape[2]
 	high, wide := cmp.Or(scheme.sizes["rows"], rows), cmp.Or(scheme.sizes["cols"], columns)
-	scale := typeNamed(scheme.names["scale"])
+	scale := spell.DType(scheme.names["scale"])
 	if scheme.sizes["rows"] == 0 {
 		scale = modelgraph.F32
 	}
 	stored := []modelgraph.Tensor{
-		{Name: tensor.Name, Shape: tensor.Shape, DType: typeNamed("F8_E4M3")},
+		{Name: tensor.Name, Shape: tensor.Shape, DType: spell.DType("F8_E4M3")},
 		{Name: tensor.Name + "_scale_inv", Shape: []int64{experts, parts * ((rows + high - 1) / high), (columns + wide - 1) / wide}, DType: scale},
 	}
 	if scheme.sizes["static"] > 0 {
@@ -348,7 +280,7 @@ func (format *storedFormat) mxfp4(tensor modelgraph.Tensor) []modelgraph.Tensor 
 		return nil
 	}
 	return []modelgraph.Tensor{
-		{Name: tensor.Name + "_blocks", Shape: []int64{experts, out, in / values, bytes}, DType: typeNamed("U8")},
-		{Name: tensor.Name + "_scales", Shape: []int64{experts, out, in / values}, DType: typeNamed("U8")},
+		{Name: tensor.Name + "_blocks", Shape: []int64{experts, out, in / values, bytes}, DType: spell.DType("U8")},
+		{Name: tensor.Name + "_scales", Shape: []int64{experts, out, in / values}, DType: spell.DType("U8")},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
 
 // storedTensor is one of a linear layer's stored tensors. The shape has a product for each
@@ -156,9 +157,9 @@ func (scheme *storedScheme) tensors(layer linear) (stored []modelgraph.Tensor, o
 			name = before + scheme.names[key]
 		}
 		if key, found := strings.CutPrefix(form.dtype, "$"); found && scheme.names[key] != "model" {
-			dtype = typeNamed(scheme.names[key])
+			dtype = spell.DType(scheme.names[key])
 		} else if !found && form.dtype != "model" {
-			dtype = typeNamed(form.dtype)
+			dtype = spell.DType(form.dtype)
 		}
 		stored = append(stored, modelgraph.Tensor{Name: layer.prefix + name, Shape: shape, DType: dtype})
 	}

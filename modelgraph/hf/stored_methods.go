@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
 
 // storedRule is the effect of a method of Transformers 5.17 on a model (quantizers/*.py).
@@ -24,7 +25,7 @@ type storedRule struct {
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.
 	keepsTies bool
-	read      func(format *storedFormat, section *config)
+	read      func(format *storedFormat, section Section)
 }
 
 var storedRules = map[string]storedRule{
@@ -32,7 +33,7 @@ var storedRules = map[string]storedRule{
 	"awq":                {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
 	"bitsandbytes":       {keepsTies: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
 	"fp8":                {keepsTies: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
-	"mxfp4":              {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
+	"mxfp4":              {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, Section) {}},
 	"fbgemm_fp8":         {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
 	"eetq":               {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
 	"quanto":             {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
@@ -46,20 +47,14 @@ var storedRules = map[string]storedRule{
 // tensors are not known here.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// readStored reads quantization_config. A value that Transformers refuses is an error of the
-// config; missing names an unsupported value.
-func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
-	section := cfg.sub("quantization_config")
-	format := &storedFormat{method: storedMethod(cfg), linear: cfg.shared.linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
-	if format.method == "" {
-		cfg.fail("quantization_config", `it has no quant_method, and Transformers refuses such a config: add the method that wrote the weights, as "quant_method": "gptq" or "awq" (fields: %s), or remove quantization_config if they are not quantised`,
-			strings.Join(memberNames(section), ", "))
-		return format
-	}
+// readStored reads the quantization_config of a method, with the release that wrote it and the linear layers if a
+// table names them, nil if none does. A value that Transformers refuses is a fault of the config.
+func readStored(graph *modelgraph.Graph, section Section, method string, version func() string, linear []string) *storedFormat {
+	format := &storedFormat{method: method, linear: linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
 	rule, known := storedRules[format.method]
-	section.flag("dequantize")
+	section.Flag("dequantize")
 	if near := modelgraph.Nearest(format.method, slices.Sorted(maps.Keys(storedRules)), 1, 2); !known && len(near) > 0 && !slices.Contains(otherMethods, format.method) {
-		section.fail("quant_method", "%q is no method of Transformers 5.24 (did you mean %q?): set the one that wrote the weights", clipName(format.method), near[0])
+		section.Fail("quant_method", "%q is no method of Transformers 5.24 (did you mean %q?): set the one that wrote the weights", spell.Clip(format.method), near[0])
 		return format
 	}
 	if !known {
@@ -67,58 +62,48 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 		return format
 	}
 	format.experts, format.inBlock = rule.experts, rule.inBlock
-	if before(cfg, 5, 0) && !format.flip {
+	if before(version(), 5, 0) && !format.flip {
 		format.experts = rule.before5
 	}
-	format.anyStart = before(cfg, 5, 21)
+	format.anyStart = before(version(), 5, 21)
 	format.readSkipped(section, rule, graph)
 	rule.read(format, section)
 	return format
 }
 
 // before reports a config of a release older than major.minor.
-func before(cfg *config, major, minor int) bool {
+func before(version string, major, minor int) bool {
 	var at [2]int
-	version := cfg.name("transformers_version")
 	if count, _ := fmt.Sscanf(version, "%d.%d", &at[0], &at[1]); count < len(at) {
 		return false
 	}
 	return at[0] < major || at[0] == major && at[1] < minor
 }
 
-func memberNames(section *config) []string {
-	var names []string
-	for name := range section.members {
-		names = append(names, clipName(name))
-	}
-	slices.Sort(names)
-	return names[:min(len(names), 10)]
-}
-
 // oneOf reads a field that has one of some values; others are at fault.
-func oneOf(section *config, def, name string, values ...string) string {
-	got := section.name(name)
+func oneOf(section Section, def, name string, values ...string) string {
+	got := section.Name(name)
 	if got == "" {
 		return def
 	}
 	if !slices.Contains(values, strings.ToLower(got)) {
-		section.fail(name, "%q is not one of %s", clipName(got), strings.Join(values, ", "))
+		section.Fail(name, "%q is not one of %s", spell.Clip(got), strings.Join(values, ", "))
 		return def
 	}
 	return strings.ToLower(got)
 }
 
 // groupSize reads the inputs that share a scale; -1: all.
-func groupSize(section *config, def int64) int64 {
+func groupSize(section Section, def int64) int64 {
 	const name = "group_size"
 	switch {
-	case string(section.members[name]) == "-1":
-		section.has(name)
+	case string(section.Members()[name]) == "-1":
+		section.Has(name)
 		return -1
-	case !section.has(name):
+	case !section.Has(name):
 		return def
 	}
-	return section.pos(def, name)
+	return section.Pos(def, name)
 }
 
 func (format *storedFormat) one(form string, at sizes, names map[string]string) *storedScheme {
@@ -126,10 +111,10 @@ func (format *storedFormat) one(form string, at sizes, names map[string]string) 
 	return &format.schemes[len(format.schemes)-1]
 }
 
-func bitsOf(section *config, def int64, name string, values ...int64) int64 {
-	bits := section.pos(def, name)
+func bitsOf(section Section, def int64, name string, values ...int64) int64 {
+	bits := section.Pos(def, name)
 	if !slices.Contains(values, bits) {
-		section.fail(name, "%d is not one of %v", bits, values)
+		section.Fail(name, "%d is not one of %v", bits, values)
 		return def
 	}
 	return bits
@@ -137,42 +122,42 @@ func bitsOf(section *config, def int64, name string, values ...int64) int64 {
 
 // elsewhere refuses fields of AutoAWQ's and GPTQ-for-LLaMa's files that contradict the value that
 // Transformers takes. It does not read these names (utils/quantization_config.py: GPTQConfig).
-func elsewhere(section *config, at sizes) {
+func elsewhere(section Section, at sizes) {
 	for _, name := range []string{"w_bit", "wbits", "q_group_size", "groupsize"} {
 		is, now := at["bits"], "bits"
 		if strings.Contains(name, "group") {
 			is, now = at["group"], "group_size"
 		}
-		if v := string(section.members[name]); section.has(name) && v != fmt.Sprint(is) {
-			section.fail(name, "%s: Transformers does not read this name and takes %d; write it as %q", short(section.members[name]), is, now)
+		if v := string(section.Members()[name]); section.Has(name) && v != fmt.Sprint(is) {
+			section.Fail(name, "%s: Transformers does not read this name and takes %d; write it as %q", spell.Short(section.Members()[name]), is, now)
 		}
 	}
 }
 
-func (format *storedFormat) readGPTQ(section *config) {
-	if !section.has("bits") {
-		section.fail("bits", "gptq needs the bits of a weight: add \"bits\": 4, or 2, 3 or 8")
+func (format *storedFormat) readGPTQ(section Section) {
+	if !section.Has("bits") {
+		section.Fail("bits", "gptq needs the bits of a weight: add \"bits\": 4, or 2, 3 or 8")
 		return
 	}
 	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128)}
 	elsewhere(section, at)
-	kind := oneOf(section, "gptq", section.pick([]string{"checkpoint_format", "format"}), "gptq", "gptq_v2", "marlin", "bitblas", "gptq_p")
+	kind := oneOf(section, "gptq", section.Pick([]string{"checkpoint_format", "format"}), "gptq", "gptq_v2", "marlin", "bitblas", "gptq_p")
 	if kind != "gptq" && kind != "gptq_v2" {
 		format.missing = fmt.Sprintf("the layout %q is not known here", kind)
 	}
 	format.readDynamic(section, at)
 	format.one("gptq", at, nil)
-	if lists := section.members["modules_in_block_to_quantize"]; section.has("modules_in_block_to_quantize") {
+	if lists := section.Members()["modules_in_block_to_quantize"]; section.Has("modules_in_block_to_quantize") {
 		var names [][]string
 		if json.Unmarshal(lists, &names) != nil {
-			section.fail("modules_in_block_to_quantize", "%s is not a list of lists of names", short(lists))
+			section.Fail("modules_in_block_to_quantize", "%s is not a list of lists of names", spell.Short(lists))
 		}
 		ends := slices.Concat(names...)
 		format.skip = append(format.skip, func(module string) bool {
 			return !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(module, "."+end) })
 		})
 	}
-	if section.flag("lm_head") {
+	if section.Flag("lm_head") {
 		format.inBlock = false
 		format.skip = append(format.skip, func(module string) bool { return !numbered(module) && paths.Last(module) != "lm_head" })
 	}
@@ -180,30 +165,30 @@ func (format *storedFormat) readGPTQ(section *config) {
 
 // readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as they are, +:
 // or none gives them other sizes.
-func (format *storedFormat) readDynamic(section *config, whole sizes) {
-	if !section.has("dynamic") {
+func (format *storedFormat) readDynamic(section Section, whole sizes) {
+	if !section.Has("dynamic") {
 		return
 	}
-	dynamic := section.sub("dynamic")
-	for _, pattern := range slices.Sorted(maps.Keys(dynamic.members)) {
+	dynamic := section.Sub("dynamic")
+	for _, pattern := range slices.Sorted(maps.Keys(dynamic.Members())) {
 		text, leaves := strings.CutPrefix(pattern, "-:")
 		matches, ok := matcher(strings.TrimPrefix(text, "+:"), false)
 		if !ok {
-			format.missing = fmt.Sprintf("the expression %q is not read here", clipName(pattern))
+			format.missing = fmt.Sprintf("the expression %q is not read here", spell.Clip(pattern))
 			return
 		}
 		if leaves {
 			format.skip = append(format.skip, matches)
 			continue
 		}
-		own := dynamic.sub(pattern)
+		own := dynamic.Sub(pattern)
 		scheme := format.one("gptq", sizes{"bits": bitsOf(own, whole["bits"], "bits", 2, 3, 4, 8), "group": groupSize(own, whole["group"])}, nil)
 		scheme.matches = matches
 	}
 }
 
-func (format *storedFormat) readAWQ(section *config) {
-	form := oneOf(section, "gemm", section.pick([]string{"version", "format"}), "gemm", "gemv", "gemv_fast", "llm-awq")
+func (format *storedFormat) readAWQ(section Section) {
+	form := oneOf(section, "gemm", section.Pick([]string{"version", "format"}), "gemm", "gemv", "gemv_fast", "llm-awq")
 	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128), "spread": 1}
 	elsewhere(section, at)
 	if at["group"] == 64 || at["group"] == 32 { // calculate_zeros_width
@@ -215,13 +200,13 @@ func (format *storedFormat) readAWQ(section *config) {
 	format.one("awq "+form, at, nil)
 }
 
-func (format *storedFormat) readBitsAndBytes(section *config) {
-	four, eight := section.flag("load_in_4bit"), section.flag("load_in_8bit")
+func (format *storedFormat) readBitsAndBytes(section Section) {
+	four, eight := section.Flag("load_in_4bit"), section.Flag("load_in_8bit")
 	switch {
 	case four && eight:
-		section.fail("load_in_8bit", "load_in_4bit and load_in_8bit are both true: only one can be, so remove the other")
+		section.Fail("load_in_8bit", "load_in_4bit and load_in_8bit are both true: only one can be, so remove the other")
 		return
-	case section.flag("llm_int8_has_fp16_weight"):
+	case section.Flag("llm_int8_has_fp16_weight"):
 		format.missing = "llm_int8_has_fp16_weight keeps 16-bit weights"
 		return
 	case eight:
@@ -231,10 +216,10 @@ func (format *storedFormat) readBitsAndBytes(section *config) {
 	storage := oneOf(section, "uint8", "bnb_4bit_quant_storage", "uint8", "int8", "float16", "bfloat16", "float32", "float64")
 	names := map[string]string{"type": oneOf(section, "fp4", "bnb_4bit_quant_type", "fp4", "nf4"), "storage": storage}
 	form := "bnb4"
-	if section.flag("bnb_4bit_use_double_quant") {
+	if section.Flag("bnb_4bit_use_double_quant") {
 		form = "bnb4 double"
 	}
-	scheme := format.one(form, sizes{"packed": typeNamed(storage).Bits() / 4}, names)
+	scheme := format.one(form, sizes{"packed": spell.DType(storage).Bits() / 4}, names)
 	scheme.more = func(at sizes, layer linear) { at["state"] = bnbState(layer, names["type"], form != "bnb4") }
 }
 
@@ -252,26 +237,26 @@ func bnbState(layer linear, kind string, nested bool) int64 {
 	return int64(len(text))
 }
 
-func (format *storedFormat) readFP8(section *config) {
+func (format *storedFormat) readFP8(section Section) {
 	static := oneOf(section, "dynamic", "activation_scheme", "dynamic", "static") == "static"
 	scale := "F32"
 	if oneOf(section, "float", "scale_fmt", "float", "ue8m0") == "ue8m0" {
 		scale = "F8_E8M0"
 	}
-	block, form := section.dims("weight_block_size"), "fp8 block"
+	block, form := section.Dims("weight_block_size"), "fp8 block"
 	at, names := sizes{}, map[string]string{"scale": scale}
-	switch _, given := section.members["weight_block_size"]; {
+	switch _, given := section.Members()["weight_block_size"]; {
 	case !given:
 		block = []int64{128, 128}
-	case section.null("weight_block_size"):
+	case section.Null("weight_block_size"):
 		form = "fp8 tensor"
 	case len(block) != 2 || block[0] < 1 || block[1] < 1:
-		section.fail("weight_block_size", "%v is not two sizes of 1 or more, rows and columns, or null for one scale a tensor", block)
+		section.Fail("weight_block_size", "%v is not two sizes of 1 or more, rows and columns, or null for one scale a tensor", block)
 	}
 	if len(block) == 2 {
 		at["rows"], at["cols"] = block[0], block[1]
 	}
-	if section.has("modules_to_convert") {
+	if section.Has("modules_to_convert") {
 		format.missing = "modules_to_convert packs embedding tables too"
 	}
 	scheme := format.one(form, at, names)
@@ -283,7 +268,7 @@ func (format *storedFormat) readFP8(section *config) {
 	}
 }
 
-func (format *storedFormat) readPlain(section *config) {
+func (format *storedFormat) readPlain(section Section) {
 	if format.method == "eetq" {
 		oneOf(section, "int8", "weights", "int8")
 		format.bias = "F16" // integrations/eetq.py, EetqLinear
@@ -294,7 +279,7 @@ func (format *storedFormat) readPlain(section *config) {
 	format.one("fbgemm", nil, nil)
 }
 
-func (format *storedFormat) readQuanto(section *config) {
+func (format *storedFormat) readQuanto(section Section) {
 	kind := oneOf(section, "int8", "weights", "float8", "int8", "int4", "int2")
 	form, names := "quanto", map[string]string{"data": map[string]string{"int8": "I8", "float8": "F8_E4M3"}[kind]}
 	at := sizes{"bits": int64(kind[len(kind)-1] - '0')}
@@ -323,20 +308,20 @@ func quantoGroup(in int64) int64 {
 
 // readHQQ reads one scheme for all linear layers, or one a tag (the path without model, layers and
 // numbers); tags in skip_modules stay.
-func (format *storedFormat) readHQQ(section *config) {
-	skipped := section.strs("skip_modules")
-	if !section.has("skip_modules") {
+func (format *storedFormat) readHQQ(section Section) {
+	skipped := section.Strs("skip_modules")
+	if !section.Has("skip_modules") {
 		skipped = []string{"lm_head"}
 	}
 	format.skip = append(format.skip, func(module string) bool { return slices.Contains(skipped, hqqTag(module)) })
-	own := section.sub("quant_config")
-	if own.has("weight_quant_params") || len(own.members) == 0 {
+	own := section.Sub("quant_config")
+	if own.Has("weight_quant_params") || len(own.Members()) == 0 {
 		format.hqqScheme(own)
 		return
 	}
-	for _, tag := range slices.Sorted(maps.Keys(own.members)) {
-		if own.has(tag) {
-			format.hqqScheme(own.sub(tag)).matches = func(module string) bool { return hqqTag(module) == tag }
+	for _, tag := range slices.Sorted(maps.Keys(own.Members())) {
+		if own.Has(tag) {
+			format.hqqScheme(own.Sub(tag)).matches = func(module string) bool { return hqqTag(module) == tag }
 		}
 	}
 }
@@ -348,13 +333,13 @@ func hqqTag(module string) string {
 	return strings.Join(parts, ".")
 }
 
-func (format *storedFormat) hqqScheme(section *config) *storedScheme {
-	params := section.sub("weight_quant_params")
-	at := sizes{"bits": bitsOf(params, 4, "nbits", 1, 2, 3, 4, 8), "group": params.optional(-1, "group_size")}
+func (format *storedFormat) hqqScheme(section Section) *storedScheme {
+	params := section.Sub("weight_quant_params")
+	at := sizes{"bits": bitsOf(params, 4, "nbits", 1, 2, 3, 4, 8), "group": params.Optional(-1, "group_size")}
 	form := "hqq"
-	rows, float := params.has("axis") && params.dim(1, "axis") == 0, params.flag("view_as_float")
+	rows, float := params.Has("axis") && params.Dim(1, "axis") == 0, params.Flag("view_as_float")
 	switch {
-	case (rows || float) && at["bits"] == 3 || rows && (float || at["group"] < 0) || section.has("scale_quant_params") || section.has("zero_quant_params"):
+	case (rows || float) && at["bits"] == 3 || rows && (float || at["group"] < 0) || section.Has("scale_quant_params") || section.Has("zero_quant_params"):
 		format.missing = "this layout of HQQ is not known here"
 	case at["bits"] == 3:
 		form = "hqq 3"
@@ -375,61 +360,61 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 }
 
 // readTorchAO reads the class in torchao's config_to_dict. Version 1 had other tensor classes.
-func (format *storedFormat) readTorchAO(section *config) {
-	if section.members["quant_type"].Kind() == '"' {
-		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", short(section.members["quant_type"]))
+func (format *storedFormat) readTorchAO(section Section) {
+	if section.Members()["quant_type"].Kind() == '"' {
+		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", spell.Short(section.Members()["quant_type"]))
 		return
 	}
-	kinds := section.sub("quant_type")
-	if section.flag("include_input_output_embeddings") {
+	kinds := section.Sub("quant_type")
+	if section.Flag("include_input_output_embeddings") {
 		format.missing = "include_input_output_embeddings packs embedding tables too"
 		return
 	}
-	kind := kinds.sub("default")
-	class, data := kind.name("_type"), kind.sub("_data")
+	kind := kinds.Sub("default")
+	class, data := kind.Name("_type"), kind.Sub("_data")
 	form, at, names := storedForms["torchao "+class], sizes{}, map[string]string{"scales": "out 1", "scale": "model"}
 	grain := torchAOGrain(data)
-	if grain.name("_type") == "PerTensor" {
+	if grain.Name("_type") == "PerTensor" {
 		names["scales"] = "1 1"
 	}
 	switch class {
 	case "Int4WeightOnlyConfig":
-		at["group"] = data.optional(128, "group_size")
+		at["group"] = data.Optional(128, "group_size")
 		form = storedForms["torchao "+cmp.Or(strings.ToLower(enumName(data, "int4_packing_format")), "plain")]
 	case "IntxWeightOnlyConfig", "Int8DynamicActivationIntxWeightConfig":
 		at["group"] = -1
-		if grain.name("_type") == "PerGroup" {
-			at["group"] = grain.sub("_data").optional(32, "group_size")
+		if grain.Name("_type") == "PerGroup" {
+			at["group"] = grain.Sub("_data").Optional(32, "group_size")
 		}
-		if data.has("weight_scale_dtype") || data.has("scale_dtype") || !strings.EqualFold(cmp.Or(enumName(data, "intx_packing_format"), "unpacked_to_int8"), "unpacked_to_int8") {
+		if data.Has("weight_scale_dtype") || data.Has("scale_dtype") || !strings.EqualFold(cmp.Or(enumName(data, "intx_packing_format"), "unpacked_to_int8"), "unpacked_to_int8") {
 			form = nil
 		}
 	}
-	if data.has("group_size") && class == "Int8WeightOnlyConfig" {
+	if data.Has("group_size") && class == "Int8WeightOnlyConfig" {
 		form = nil
 	}
-	if version := kind.optional(2, "_version"); version != 2 || form == nil {
-		format.missing = fmt.Sprintf("the tensors of torchao's %s, version %d, are not known here", cmp.Or(clipName(class), "scheme"), version)
+	if version := kind.Optional(2, "_version"); version != 2 || form == nil {
+		format.missing = fmt.Sprintf("the tensors of torchao's %s, version %d, are not known here", cmp.Or(spell.Clip(class), "scheme"), version)
 	}
 	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, keepsUneven: class == "Int4WeightOnlyConfig"})
 }
 
 // torchAOGrain is the group that shares a scale: the weights' is the last of two.
-func torchAOGrain(data *config) *config {
-	name := data.pick([]string{"weight_granularity", "granularity"})
-	if data.members[name].Kind() != '[' {
-		return data.sub(name)
+func torchAOGrain(data Section) Section {
+	name := data.Pick([]string{"weight_granularity", "granularity"})
+	if data.Members()[name].Kind() != '[' {
+		return data.Sub(name)
 	}
-	if all := data.objects(name); len(all) > 0 {
+	if all := data.Objects(name); len(all) > 0 {
 		return all[len(all)-1]
 	}
-	return newConfig(data.file, data.prefix, nil, data.shared)
+	return data.Sub("") // no field has this name
 }
 
 // enumName is a member of an enumeration, as a string or as torchao writes it.
-func enumName(data *config, name string) string {
-	if data.members[name].Kind() == '{' {
-		return data.sub(name).name("_data")
+func enumName(data Section, name string) string {
+	if data.Members()[name].Kind() == '{' {
+		return data.Sub(name).Name("_data")
 	}
-	return data.name(name)
+	return data.Name(name)
 }
