@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/quantised"
+)
 
 // storedSection shows package quantised an object of a config.
 type storedSection struct{ of *config }
@@ -18,9 +22,9 @@ func (s storedSection) Optional(def int64, name string) int64 { return s.of.opti
 func (s storedSection) Dims(name string) []int64              { return s.of.dims(name) }
 func (s storedSection) Strs(name string) []string             { return s.of.strs(name) }
 func (s storedSection) Fail(name, format string, args ...any) { s.of.fail(name, format, args...) }
-func (s storedSection) Sub(name string) Section               { return storedSection{s.of.sub(name)} }
-func (s storedSection) Objects(name string) []Section {
-	var all []Section
+func (s storedSection) Sub(name string) quantised.Section     { return storedSection{s.of.sub(name)} }
+func (s storedSection) Objects(name string) []quantised.Section {
+	var all []quantised.Section
 	for _, object := range s.of.objects(name) {
 		all = append(all, storedSection{object})
 	}

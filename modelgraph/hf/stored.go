@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/quantised"
 )
 
 // fromConfigAlone is in the warnings that files make needless.
@@ -50,11 +51,11 @@ func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 			strings.Join(memberNames(section), ", "))
 		return nil, cfg.fault()
 	}
-	format := readStored(graph, storedSection{section}, method, func() string { return cfg.name("transformers_version") }, cfg.shared.linear)
+	format := quantised.Read(graph, storedSection{section}, method, func() string { return cfg.name("transformers_version") }, cfg.shared.linear)
 	if fault := cfg.fault(); fault != nil {
 		return nil, fault
 	}
-	layers, ties, missing := format.stored(graph)
+	layers, ties, missing := format.Stored(graph)
 	plain := slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, "the weights are stored as") })
 	if missing != "" {
 		graph.Warnings = plain

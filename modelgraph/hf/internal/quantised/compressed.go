@@ -1,4 +1,4 @@
-package hf
+package quantised
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // readSkipped reads the unchanged modules by the rule of Transformers' should_convert_module. A
 // name matches an end, or whole leading parts as a Python expression (before 5.21 any start).
 // torchao compares the weight's name.
-func (format *storedFormat) readSkipped(section Section, rule storedRule, graph *modelgraph.Graph) {
+func (format *Format) readSkipped(section Section, rule storedRule, graph *modelgraph.Graph) {
 	var names []string
 	given, leaf := false, ""
 	for _, field := range rule.skip {
@@ -43,7 +43,7 @@ func (format *storedFormat) readSkipped(section Section, rule storedRule, graph 
 }
 
 // leave leaves the modules that a name of the list matches.
-func leave(format *storedFormat, name, leaf string) {
+func leave(format *Format, name, leaf string) {
 	start, err := regexp.Compile("^(?:" + name + ")")
 	if err != nil {
 		format.missing = fmt.Sprintf("the expression %q is not read here", spell.Clip(name))
@@ -126,7 +126,7 @@ func matcher(pattern string, whole bool) (matches func(module string) bool, ok b
 
 // target is a name of compressed-tensors (utils/match.py, match_name): an expression after re:, a
 // module, or a class. Linear is the class that is known here.
-func (format *storedFormat) target(name string) func(module string) bool {
+func (format *Format) target(name string) func(module string) bool {
 	if pattern, found := strings.CutPrefix(name, "re:"); found {
 		matches, ok := matcher(pattern, false)
 		if !ok {
@@ -145,7 +145,7 @@ func anyOf(all []func(string) bool) func(module string) bool {
 }
 
 // readCompressed reads the groups of compressed-tensors.
-func (format *storedFormat) readCompressed(section Section) {
+func (format *Format) readCompressed(section Section) {
 	for _, name := range section.Strs("ignore") {
 		format.skip = append(format.skip, format.target(name))
 	}
@@ -175,7 +175,7 @@ func (format *storedFormat) readCompressed(section Section) {
 }
 
 // compressed is one group: its weights, and the static scales of activations.
-func (format *storedFormat) compressed(scheme *storedScheme, kind string, group Section) {
+func (format *Format) compressed(scheme *storedScheme, kind string, group Section) {
 	weights := group.Sub("weights")
 	float := oneOf(weights, "int", "type", "int", "float") == "float"
 	bits := bitsOf(weights, 8, "num_bits", 1, 2, 3, 4, 5, 6, 7, 8, 16)
@@ -223,7 +223,7 @@ func compressedForm(kind string, bits int64, float bool) string {
 }
 
 // scales sets the shape of the scales by the strategy, and gives the strategy.
-func (format *storedFormat) scales(scheme *storedScheme, weights Section) string {
+func (format *Format) scales(scheme *storedScheme, weights Section) string {
 	strategy := weights.Name("strategy")
 	if weights.Has("group_size") {
 		scheme.sizes["group"] = groupSize(weights, -1)
@@ -271,7 +271,7 @@ func (scheme *storedScheme) activations(group Section) {
 
 // readModelOpt reads configs of NVIDIA's Model Optimizer; ignore has names with stars. Transformers
 // reads no such config and loads no such weights; engines do.
-func (format *storedFormat) readModelOpt(section Section) {
+func (format *Format) readModelOpt(section Section) {
 	for _, field := range []string{"ignore", "exclude_modules"} {
 		for _, name := range section.Strs(field) {
 			pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(name))

@@ -1,4 +1,4 @@
-package hf
+package quantised
 
 import "github.com/go-json-experiment/json/jsontext"
 

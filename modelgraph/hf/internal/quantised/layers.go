@@ -1,4 +1,6 @@
-package hf
+// Package quantised derives the tensors that libraries of quantization store for the linear layers of a model, from the
+// quantization_config alone. [Read] reads the config, [Format.Stored] gives the layers.
+package quantised
 
 import (
 	"cmp"
@@ -11,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
 
-// storedFormat is a quantised format whose tensors follow from a config.
-type storedFormat struct {
+// Format is a quantised format whose tensors follow from a config.
+type Format struct {
 	method  string
 	schemes []storedScheme
 	skip    []func(module string) bool // modules that stay as they are
@@ -51,9 +53,9 @@ type storedScheme struct {
 	keepsUneven bool
 }
 
-// stored are the layers of a graph with the stored tensors of the format, and the ties that remain. missing says why
+// Stored are the layers of a graph with the stored tensors of the format, and the ties that remain. missing says why
 // the tensors do not follow from the config.
-func (format *storedFormat) stored(graph *modelgraph.Graph) (layers []modelgraph.Layer, ties [][]string, missing string) {
+func (format *Format) Stored(graph *modelgraph.Graph) (layers []modelgraph.Layer, ties [][]string, missing string) {
 	layers, changed := slices.Clone(graph.Layers), false
 	for i := range layers {
 		if format.missing != "" {
@@ -87,7 +89,7 @@ func (format *storedFormat) stored(graph *modelgraph.Graph) (layers []modelgraph
 
 // params are a layer's parameters as stored; nil if they stay as they are. Sizes that cannot be
 // known are noted as missing.
-func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor {
+func (format *Format) params(layer *modelgraph.Layer) []modelgraph.Tensor {
 	if !stores(format, layer) {
 		return nil
 	}
@@ -117,7 +119,7 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 }
 
 // stores reports a layer that may store weights otherwise.
-func stores(format *storedFormat, layer *modelgraph.Layer) bool {
+func stores(format *Format, layer *modelgraph.Layer) bool {
 	switch layer.Op.(type) {
 	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
 		return false
@@ -134,7 +136,7 @@ func stores(format *storedFormat, layer *modelgraph.Layer) bool {
 }
 
 // cacheScales are the scales of a quantised KV cache that an attention layer stores.
-func cacheScales(format *storedFormat, layer *modelgraph.Layer) []modelgraph.Tensor {
+func cacheScales(format *Format, layer *modelgraph.Layer) []modelgraph.Tensor {
 	op, ok := layer.Op.(modelgraph.Attention)
 	if !ok || op.Cross || len(layer.Params) == 0 {
 		return nil
@@ -145,7 +147,7 @@ func cacheScales(format *storedFormat, layer *modelgraph.Layer) []modelgraph.Ten
 }
 
 // tensors are the stored tensors of one weight; nil: unchanged.
-func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.Tensor) []modelgraph.Tensor {
+func (format *Format) tensors(layer *modelgraph.Layer, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	full := modelgraph.FullName(layer.Name, tensor.Name)
 	base, module := paths.Last(tensor.Name), paths.Parent(full)
 	if len(tensor.Shape) == 3 && (base == "gate_up_proj" || base == "down_proj") {
@@ -166,7 +168,7 @@ func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.T
 	return format.weight(module, weight)
 }
 
-func (format *storedFormat) skips(layer *modelgraph.Layer, module string) bool {
+func (format *Format) skips(layer *modelgraph.Layer, module string) bool {
 	if format.inBlock && (layer.Unit == "" || layer.Stream != (modelgraph.Stream{})) {
 		return true
 	}
@@ -174,7 +176,7 @@ func (format *storedFormat) skips(layer *modelgraph.Layer, module string) bool {
 }
 
 // weight are the stored tensors of a linear layer by the scheme that matches it.
-func (format *storedFormat) weight(module string, weight linear) []modelgraph.Tensor {
+func (format *Format) weight(module string, weight linear) []modelgraph.Tensor {
 	for i := range format.schemes {
 		scheme := &format.schemes[i]
 		if scheme.matches != nil && !scheme.matches(module) {
@@ -199,10 +201,10 @@ func (format *storedFormat) weight(module string, weight linear) []modelgraph.Te
 }
 
 // expertTensors are the stored tensors of experts that are joined in one tensor.
-func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor) []modelgraph.Tensor {
+func (format *Format) expertTensors(full string, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	module, base := paths.Parent(full), paths.Last(tensor.Name)
 	if format.method == "mxfp4" {
-		return format.mxfp4(tensor)
+		return mxfp4(format, tensor)
 	}
 	if format.experts == expertsPlain || slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) }) {
 		return nil
@@ -222,7 +224,7 @@ func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor)
 }
 
 // apart are experts as linear layers one by one; of each, the matrices with these names.
-func (format *storedFormat) apart(module, prefix string, names []string, tensor modelgraph.Tensor) []modelgraph.Tensor {
+func (format *Format) apart(module, prefix string, names []string, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	rows, columns := tensor.Shape[1], tensor.Shape[2]
 	if format.cut += min(tensor.Shape[0], maxCut); format.cut >= maxCut {
 		format.missing = fmt.Sprintf("it has %d experts or more", maxCut)
@@ -252,7 +254,7 @@ func (format *storedFormat) apart(module, prefix string, names []string, tensor 
 
 // joined is a weight of 8-bit floats and a scale for each block or matrix. Gate and up of experts
 // are joined after they were cut into blocks (integrations/finegrained_fp8.py, FP8Experts).
-func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []modelgraph.Tensor {
+func (format *Format) joined(tensor modelgraph.Tensor, parts int64) []modelgraph.Tensor {
 	scheme := &format.schemes[0]
 	experts, rows, columns := tensor.Shape[0], tensor.Shape[1]/parts, tensor.Shape[2]
 	high, wide := cmp.Or(scheme.sizes["rows"], rows), cmp.Or(scheme.sizes["cols"], columns)
@@ -272,7 +274,7 @@ func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []mode
 
 // mxfp4 is GptOssExperts' weights, input first: of every output, blocks of 32 values in 16 bytes,
 // and a scale a block (Mxfp4GptOssExperts).
-func (format *storedFormat) mxfp4(tensor modelgraph.Tensor) []modelgraph.Tensor {
+func mxfp4(format *Format, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	const values, bytes = 32, 16
 	experts, in, out := tensor.Shape[0], tensor.Shape[1], tensor.Shape[2]
 	if in%values != 0 {

@@ -1,4 +1,4 @@
-package hf
+package quantised
 
 import (
 	"strconv"

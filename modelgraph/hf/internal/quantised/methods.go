@@ -1,4 +1,4 @@
-package hf
+package quantised
 
 import (
 	"cmp"
@@ -25,32 +25,32 @@ type storedRule struct {
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.
 	keepsTies bool
-	read      func(format *storedFormat, section Section)
+	read      func(format *Format, section Section)
 }
 
 var storedRules = map[string]storedRule{
-	"gptq":               {inBlock: true, experts: expertsApart, before5: expertsApart, read: (*storedFormat).readGPTQ},
-	"awq":                {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
-	"bitsandbytes":       {keepsTies: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
-	"fp8":                {keepsTies: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
-	"mxfp4":              {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, Section) {}},
-	"fbgemm_fp8":         {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"eetq":               {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"quanto":             {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
-	"hqq":                {keepsTies: true, before5: expertsApart, read: (*storedFormat).readHQQ},
-	"torchao":            {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
-	"compressed-tensors": {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readCompressed},
-	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
+	"gptq":               {inBlock: true, experts: expertsApart, before5: expertsApart, read: (*Format).readGPTQ},
+	"awq":                {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*Format).readAWQ},
+	"bitsandbytes":       {keepsTies: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*Format).readBitsAndBytes},
+	"fp8":                {keepsTies: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*Format).readFP8},
+	"mxfp4":              {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*Format, Section) {}},
+	"fbgemm_fp8":         {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*Format).readPlain},
+	"eetq":               {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*Format).readPlain},
+	"quanto":             {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*Format).readQuanto},
+	"hqq":                {keepsTies: true, before5: expertsApart, read: (*Format).readHQQ},
+	"torchao":            {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*Format).readTorchAO},
+	"compressed-tensors": {experts: expertsApart, before5: expertsApart, read: (*Format).readCompressed},
+	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*Format).readModelOpt},
 }
 
 // otherMethods are methods of Transformers 5.24 (quantizers/auto.py) and of other engines whose
 // tensors are not known here.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// readStored reads the quantization_config of a method, with the release that wrote it and the linear layers if a
+// Read reads the quantization_config of a method, with the release that wrote it and the linear layers if a
 // table names them, nil if none does. A value that Transformers refuses is a fault of the config.
-func readStored(graph *modelgraph.Graph, section Section, method string, version func() string, linear []string) *storedFormat {
-	format := &storedFormat{method: method, linear: linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
+func Read(graph *modelgraph.Graph, section Section, method string, version func() string, linear []string) *Format {
+	format := &Format{method: method, linear: linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
 	rule, known := storedRules[format.method]
 	section.Flag("dequantize")
 	if near := modelgraph.Nearest(format.method, slices.Sorted(maps.Keys(storedRules)), 1, 2); !known && len(near) > 0 && !slices.Contains(otherMethods, format.method) {
@@ -106,7 +106,7 @@ func groupSize(section Section, def int64) int64 {
 	return section.Pos(def, name)
 }
 
-func (format *storedFormat) one(form string, at sizes, names map[string]string) *storedScheme {
+func (format *Format) one(form string, at sizes, names map[string]string) *storedScheme {
 	format.schemes = append(format.schemes, storedScheme{form: storedForms[form], sizes: at, names: names})
 	return &format.schemes[len(format.schemes)-1]
 }
@@ -134,7 +134,7 @@ func elsewhere(section Section, at sizes) {
 	}
 }
 
-func (format *storedFormat) readGPTQ(section Section) {
+func (format *Format) readGPTQ(section Section) {
 	if !section.Has("bits") {
 		section.Fail("bits", "gptq needs the bits of a weight: add \"bits\": 4, or 2, 3 or 8")
 		return
@@ -165,7 +165,7 @@ func (format *storedFormat) readGPTQ(section Section) {
 
 // readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as they are, +:
 // or none gives them other sizes.
-func (format *storedFormat) readDynamic(section Section, whole sizes) {
+func (format *Format) readDynamic(section Section, whole sizes) {
 	if !section.Has("dynamic") {
 		return
 	}
@@ -187,7 +187,7 @@ func (format *storedFormat) readDynamic(section Section, whole sizes) {
 	}
 }
 
-func (format *storedFormat) readAWQ(section Section) {
+func (format *Format) readAWQ(section Section) {
 	form := oneOf(section, "gemm", section.Pick([]string{"version", "format"}), "gemm", "gemv", "gemv_fast", "llm-awq")
 	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128), "spread": 1}
 	elsewhere(section, at)
@@ -200,7 +200,7 @@ func (format *storedFormat) readAWQ(section Section) {
 	format.one("awq "+form, at, nil)
 }
 
-func (format *storedFormat) readBitsAndBytes(section Section) {
+func (format *Format) readBitsAndBytes(section Section) {
 	four, eight := section.Flag("load_in_4bit"), section.Flag("load_in_8bit")
 	switch {
 	case four && eight:
@@ -237,7 +237,7 @@ func bnbState(layer linear, kind string, nested bool) int64 {
 	return int64(len(text))
 }
 
-func (format *storedFormat) readFP8(section Section) {
+func (format *Format) readFP8(section Section) {
 	static := oneOf(section, "dynamic", "activation_scheme", "dynamic", "static") == "static"
 	scale := "F32"
 	if oneOf(section, "float", "scale_fmt", "float", "ue8m0") == "ue8m0" {
@@ -268,7 +268,7 @@ func (format *storedFormat) readFP8(section Section) {
 	}
 }
 
-func (format *storedFormat) readPlain(section Section) {
+func (format *Format) readPlain(section Section) {
 	if format.method == "eetq" {
 		oneOf(section, "int8", "weights", "int8")
 		format.bias = "F16" // integrations/eetq.py, EetqLinear
@@ -279,7 +279,7 @@ func (format *storedFormat) readPlain(section Section) {
 	format.one("fbgemm", nil, nil)
 }
 
-func (format *storedFormat) readQuanto(section Section) {
+func (format *Format) readQuanto(section Section) {
 	kind := oneOf(section, "int8", "weights", "float8", "int8", "int4", "int2")
 	form, names := "quanto", map[string]string{"data": map[string]string{"int8": "I8", "float8": "F8_E4M3"}[kind]}
 	at := sizes{"bits": int64(kind[len(kind)-1] - '0')}
@@ -308,7 +308,7 @@ func quantoGroup(in int64) int64 {
 
 // readHQQ reads one scheme for all linear layers, or one a tag (the path without model, layers and
 // numbers); tags in skip_modules stay.
-func (format *storedFormat) readHQQ(section Section) {
+func (format *Format) readHQQ(section Section) {
 	skipped := section.Strs("skip_modules")
 	if !section.Has("skip_modules") {
 		skipped = []string{"lm_head"}
@@ -333,7 +333,7 @@ func hqqTag(module string) string {
 	return strings.Join(parts, ".")
 }
 
-func (format *storedFormat) hqqScheme(section Section) *storedScheme {
+func (format *Format) hqqScheme(section Section) *storedScheme {
 	params := section.Sub("weight_quant_params")
 	at := sizes{"bits": bitsOf(params, 4, "nbits", 1, 2, 3, 4, 8), "group": params.Optional(-1, "group_size")}
 	form := "hqq"
@@ -360,7 +360,7 @@ func (format *storedFormat) hqqScheme(section Section) *storedScheme {
 }
 
 // readTorchAO reads the class in torchao's config_to_dict. Version 1 had other tensor classes.
-func (format *storedFormat) readTorchAO(section Section) {
+func (format *Format) readTorchAO(section Section) {
 	if section.Members()["quant_type"].Kind() == '"' {
 		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", spell.Short(section.Members()["quant_type"]))
 		return
