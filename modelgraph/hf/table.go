@@ -48,12 +48,7 @@ var configTable = embedded.New("configs.jsonl.gz", configsGz)
 
 // configClassOf is the line of a type, nil if it has none.
 func configClassOf(modelType string) *configClass {
-	for line := range configTable.Lines(fmt.Sprintf(`{"type":%q,`, modelType)) {
-		class := new(configClass)
-		configTable.Read(line, class)
-		return class
-	}
-	return nil
+	return embedded.First[configClass](configTable, fmt.Sprintf(`{"type":%q,`, modelType))
 }
 
 // filled is the config with its class's defaults for absent fields, under the class's names.
@@ -111,10 +106,7 @@ func (cfg *config) part(name string) *config {
 	}
 	rule := cfg.class.Parts[name]
 	kind := s.name("model_type")
-	switch {
-	case rule.Fixed:
-		kind = rule.Type
-	case kind == "":
+	if rule.Fixed || kind == "" {
 		kind = rule.Type
 	}
 	if !cfg.has(name) && len(rule.Absent) > 0 {

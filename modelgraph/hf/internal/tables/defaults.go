@@ -7,10 +7,7 @@ import (
 
 // made is the class's value for a null field, with defaults for all others.
 func (obj *Object) made(path string) (any, bool) {
-	if first, rest, ok := strings.Cut(path, "."); ok {
-		if inner := obj.inner[first]; inner != nil {
-			return inner.made(rest)
-		}
+	if obj, path = obj.at(path); obj == nil {
 		return nil, false
 	}
 	v, ok := obj.class.Made[path]
@@ -44,21 +41,13 @@ func (obj *Object) unchanged() bool {
 
 // standard is the default of a field that names something.
 func (obj *Object) standard(path string) string {
-	if first, rest, ok := strings.Cut(path, "."); ok {
-		if inner := obj.inner[first]; inner != nil {
-			return inner.standard(rest)
-		}
-	}
-	text, _ := obj.class.Fields[path].(string)
+	text, _ := obj.byDefault(path).(string)
 	return text
 }
 
 // differs is the file's value of a field if it is not the default.
 func (obj *Object) differs(path string) (v any, differs bool) {
-	if first, rest, ok := strings.Cut(path, "."); ok {
-		if inner := obj.inner[first]; inner != nil {
-			return inner.differs(rest)
-		}
+	if obj, path = obj.at(path); obj == nil {
 		return nil, false
 	}
 	v, ok := obj.said[path]
@@ -66,8 +55,8 @@ func (obj *Object) differs(path string) (v any, differs bool) {
 }
 
 func (obj *Object) byDefault(path string) any {
-	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
-		return obj.inner[first].byDefault(rest)
+	if obj, path = obj.at(path); obj == nil {
+		return nil
 	}
 	return obj.class.Fields[path]
 }
@@ -75,9 +64,8 @@ func (obj *Object) byDefault(path string) any {
 // likeDefault reports a value of the kind that its default has: a number, a text, a list or an
 // object. A list or a number may be given if the default is null.
 func (obj *Object) likeDefault(path string, v any) bool {
-	if first, rest, ok := strings.Cut(path, "."); ok {
-		inner := obj.inner[first]
-		return inner == nil || inner.likeDefault(rest, v)
+	if obj, path = obj.at(path); obj == nil {
+		return true
 	}
 	like, has := kindOf(obj.class.Fields[path]), kindOf(v)
 	return has == "" || has == like || like == "" && (has == "list" || has == "number")

@@ -24,12 +24,21 @@ type aliasedField struct {
 	before any
 }
 
+// at is the object that has a field of a path, nil if there is none, and the field's name there.
+func (obj *Object) at(path string) (*Object, string) {
+	for obj != nil {
+		first, rest, inside := strings.Cut(path, ".")
+		if !inside || strings.Contains(first, "/") {
+			break
+		}
+		obj, path = obj.inner[first], rest
+	}
+	return obj, path
+}
+
 // get is a value of the file or its default. A path has dots between objects, slashes before keys.
 func (obj *Object) get(path string) (any, bool) {
-	if first, rest, ok := strings.Cut(path, "."); ok && !strings.Contains(first, "/") {
-		if inner := obj.inner[first]; inner != nil {
-			return inner.get(rest)
-		}
+	if obj, path = obj.at(path); obj == nil {
 		return nil, false
 	}
 	name, keys, deep := strings.Cut(path, "/")
@@ -64,14 +73,8 @@ func (obj *Object) with(path string, v any) *Object {
 
 // pinned reports that a field of the file has a value.
 func (obj *Object) pinned(path string, want any) bool {
-	for {
-		first, rest, ok := strings.Cut(path, ".")
-		if !ok {
-			break
-		}
-		if obj, path = obj.inner[first], rest; obj == nil {
-			return false
-		}
+	if obj, path = obj.at(path); obj == nil {
+		return false
 	}
 	if path == "model_type" {
 		return want == obj.class.Type
@@ -85,10 +88,7 @@ func (obj *Object) pinned(path string, want any) bool {
 
 // saidOf is the file's value of a field.
 func (obj *Object) saidOf(path string) any {
-	if first, rest, ok := strings.Cut(path, "."); ok {
-		if inner := obj.inner[first]; inner != nil {
-			return inner.saidOf(rest)
-		}
+	if obj, path = obj.at(path); obj == nil {
 		return nil
 	}
 	return obj.said[path]
@@ -96,19 +96,13 @@ func (obj *Object) saidOf(path string) any {
 
 // unread reports a field of the file that the class does not have.
 func (obj *Object) unread(path string) bool {
-	if first, rest, ok := strings.Cut(path, "."); ok {
-		inner := obj.inner[first]
-		return inner != nil && inner.unread(rest)
-	}
-	return obj.Extra[path] != nil
+	obj, path = obj.at(path)
+	return obj != nil && obj.Extra[path] != nil
 }
 
 // rotary is the file's value of a key of rope_parameters, which precedes a computed one.
 func (obj *Object) rotary(path string) (any, bool) {
-	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
-		return obj.inner[first].rotary(rest)
-	}
-	if !strings.HasPrefix(path, "rope_parameters/") || obj.said["rope_parameters"] == nil && obj.said["rope_scaling"] == nil && obj.said["partial_rotary_factor"] == nil {
+	if obj, path = obj.at(path); obj == nil || !strings.HasPrefix(path, "rope_parameters/") || obj.said["rope_parameters"] == nil && obj.said["rope_scaling"] == nil && obj.said["partial_rotary_factor"] == nil {
 		return nil, false
 	}
 	v, ok := obj.get(path)

@@ -71,22 +71,16 @@ func (in *Release) operationsOf(class *Class) *typeOperations {
 			return nil
 		}
 	}
-	for text := range typeOperationTable.Lines(class.head()) {
-		found := new(typeOperations)
-		typeOperationTable.Read(text, found)
-		return found
-	}
-	return nil
+	return embedded.First[typeOperations](typeOperationTable, class.head())
 }
 
 // reviewed is the line of a class whose operations are reviewed, nil for others.
 func (class *Class) Reviewed() *typeOperations {
-	for text := range typeReviewedTable.Lines(class.head()) {
-		found := &typeOperations{reviewed: true}
-		typeReviewedTable.Read(text, found)
-		return found
+	found := embedded.First[typeOperations](typeReviewedTable, class.head())
+	if found != nil {
+		found.reviewed = true
 	}
-	return nil
+	return found
 }
 
 func (class *Class) head() string {

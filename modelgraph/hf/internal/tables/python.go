@@ -57,9 +57,9 @@ func ofStages(op string, xs []any) (any, bool) {
 	}
 	names, ok := xs[0].([]any)
 	features, indices := xs[1], xs[2]
-	convert := stageName
+	find := "ix"
 	if op == "outputs" {
-		features, indices, convert = indices, features, stageNumber
+		features, indices, find = indices, features, "index"
 	}
 	switch {
 	case !ok || len(names) == 0:
@@ -75,7 +75,7 @@ func ofStages(op string, xs []any) (any, bool) {
 	list, ok := indices.([]any)
 	var out []any
 	for _, x := range list {
-		value, found := convert(names, x)
+		value, found := ofTwo(find, names, x)
 		if found {
 			out = append(out, value)
 		}
@@ -98,20 +98,6 @@ func stageNames(count any, stem bool) (any, bool) {
 		names = append(names, fmt.Sprintf("stage%d", k+1))
 	}
 	return names, true
-}
-
-func stageNumber(names []any, name any) (any, bool) {
-	k := slices.IndexFunc(names, func(one any) bool { return DeepEqual(one, name) })
-	return float64(k), k >= 0
-}
-
-// stageName is the name at an index of Python, which counts from the end below 0.
-func stageName(names []any, index any) (any, bool) {
-	k, ok := number(index)
-	if !ok || k != math.Trunc(k) || k >= float64(len(names)) || k < -float64(len(names)) {
-		return nil, false
-	}
-	return names[(int(k)+len(names))%len(names)], true
 }
 
 func ofOne(op string, x any) (any, bool) {
