@@ -205,7 +205,7 @@ func ops[T modelgraph.Op](t *testing.T, config []byte, release ...string) []T {
 // rotate (modeling_*.py of each release).
 func TestAttentionByRelease(t *testing.T) {
 	for _, test := range []struct {
-		config, Release string
+		config, release string
 		eager, rope     string // of the first four layers
 	}{
 		{`{"model_type":"gemma2"}`, "5.20", "....", "RRRR"},
@@ -217,11 +217,11 @@ func TestAttentionByRelease(t *testing.T) {
 	} {
 		eager, rope := "", ""
 		mark := func(on bool, as string) string { return map[bool]string{true: as, false: "."}[on] }
-		for _, op := range ops[modelgraph.Attention](t, []byte(test.config), test.Release)[:4] {
+		for _, op := range ops[modelgraph.Attention](t, []byte(test.config), test.release)[:4] {
 			eager, rope = eager+mark(op.Eager, "E"), rope+mark(op.Rope, "R")
 		}
 		if eager != test.eager || rope != test.rope {
-			t.Errorf("%s under %s: eager %s, rotating %s; want %s, %s", test.config, test.Release, eager, rope, test.eager, test.rope)
+			t.Errorf("%s under %s: eager %s, rotating %s; want %s, %s", test.config, test.release, eager, rope, test.eager, test.rope)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
@@ -19,7 +20,7 @@ func TestTapedLayers(t *testing.T) {
 		Layers []string `json:"layers"`
 	}
 	all := make(map[string]*reader)
-	for _, file := range []string{"../../fixtures/oracle/peaks.jsonl.gz", "../../fixtures/oracle/peaks_sweep.jsonl.gz"} {
+	for _, file := range []string{"../../../../fixtures/oracle/peaks.jsonl.gz", "../../../../fixtures/oracle/peaks_sweep.jsonl.gz"} {
 		for line := range unpackedLines(t, file) {
 			var row struct {
 				Config json.RawMessage
@@ -27,7 +28,7 @@ func TestTapedLayers(t *testing.T) {
 			if err := json.Unmarshal(line, &row); err != nil {
 				t.Fatal(err)
 			}
-			graph, err := FromConfig("config.json", row.Config, tables.Newest.Name)
+			graph, err := hf.FromConfig("config.json", row.Config, tables.Newest.Name)
 			if err != nil || graph.Class == "" {
 				continue
 			}
@@ -45,7 +46,7 @@ func TestTapedLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const path = "../../fixtures/oracle/layers.json"
+	const path = "../../../../fixtures/oracle/layers.json"
 	text = append(text, '\n')
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(path, text, 0o644); err != nil {

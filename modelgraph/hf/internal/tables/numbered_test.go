@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // TestNumberedNames: a star after a word is every number of a loop, also one that no build had.
 func TestNumberedNames(t *testing.T) {
-	tree := treeOf(t, `{"model_type": "nllb-moe", "num_experts": 131, "encoder_layers": 4, "decoder_layers": 1}`)
+	tree := treeWith(t, `{"model_type": "nllb-moe", "num_experts": 131, "encoder_layers": 4, "decoder_layers": 1}`)
 	names := tensorNames(tree)
 	last, beyond := "model.encoder.layers.3.ffn.experts.expert_130.fc1.weight", "model.encoder.layers.3.ffn.experts.expert_131.fc1.weight"
 	if !slices.Contains(names, last) || slices.Contains(names, beyond) {
@@ -26,7 +26,7 @@ func TestNumberedNames(t *testing.T) {
 
 // TestMarkedNames: the layers of one list may have their modules in different orders.
 func TestMarkedNames(t *testing.T) {
-	names := tensorNames(treeOf(t, `{"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "num_hidden_layers": 4, "cross_attention_layers": [1]}}`))
+	names := tensorNames(treeWith(t, `{"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "num_hidden_layers": 4, "cross_attention_layers": [1]}}`))
 	for _, layer := range []struct{ norm, mlp string }{{"layers.1.input_layernorm.weight", "layers.1.mlp.up_proj.weight"}, {"layers.2.mlp.up_proj.weight", "layers.2.input_layernorm.weight"}} {
 		has := func(part string) func(string) bool {
 			return func(name string) bool { return strings.HasSuffix(name, part) && !strings.Contains(name, "vision") }
@@ -63,7 +63,7 @@ func TestGivenFields(t *testing.T) {
 		`{"model_type": "mm-grounding-dino", "architectures": ["MMGroundingDinoModel"], "two_stage": false, "embedding_init_target": false}`: "query_position_embeddings.weight 900,256",
 		`{"model_type": "pi0"}`: "model.vlm.vision_tower.encoder.layers.26.mlp.fc1.bias 4304",
 	} {
-		if facts := typeFacts(treeOf(t, config)); !slices.Contains(facts["tensors"], want) {
+		if facts := typeFacts(treeWith(t, config)); !slices.Contains(facts["tensors"], want) {
 			t.Errorf("%s has no %s", config, want)
 		}
 	}
@@ -75,14 +75,14 @@ func TestTimmNote(t *testing.T) {
 		`{"model_type": "pe_video"}`:         `"video_encoder.embedder.vision_model.timm_model.rope.bands" (1 such, 16 numbers)`,
 		`{"model_type": "conditional_detr"}`: "",
 	} {
-		note := tables.TimmNote(treeOf(t, config))
+		note := tables.TimmNote(treeWith(t, config))
 		if !strings.HasSuffix(note, want) || (note == "") != (want == "") {
 			t.Errorf("%s: %q", config, note)
 		}
 	}
 }
 
-func treeOf(t *testing.T, config string) *tables.Tree {
+func treeWith(t *testing.T, config string) *tables.Tree {
 	t.Helper()
 	tree, err := readTypes(tables.Newest, []byte(config))
 	if err != nil {

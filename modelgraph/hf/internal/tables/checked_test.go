@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
@@ -40,7 +41,7 @@ func TestCheckedTensors(t *testing.T) {
 	const eurobert = `{"model_type":"eurobert","architectures":["EuroBertForMaskedLM"],"mlp_bias":true}`
 	// An Auto class gives a class of the text model the config inside.
 	const text = `{"model_type":"qwen3_5","architectures":["Qwen3_5ForCausalLM"],"text_config":{"model_type":"qwen3_5_text","num_hidden_layers":2,"vocab_size":1000}}`
-	for _, c := range []struct{ config, Release, name, absent, dtype, shape string }{
+	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
 		{text, "5.24", "model.embed_tokens.weight", "model.layers.2.mlp.up_proj.weight", "F32", "[1000 4096]"},
 		{sw3, "5.24", "transformer.wte.weight", "", "F32", "[50257 768]"},
 		{shield, "5.24", "model.vision_tower.embeddings.patch_embedding.weight", "", "F32", "[768 3 16 16]"},
@@ -59,17 +60,17 @@ func TestCheckedTensors(t *testing.T) {
 		{given, "5.24", "model.backbone.model.conv1.weight", "", "F32", "[64 3 7 7]"},
 		{nemotron, "5.24", "model.layers.0.mixer.fc2_latent_proj.weight", "", "F32", "[4096 64]"},
 	} {
-		g, err := FromConfig("config.json", []byte(c.config), c.Release)
+		g, err := hf.FromConfig("config.json", []byte(c.config), c.release)
 		if err != nil {
 			t.Errorf("%s: %v", c.config, err)
 			continue
 		}
 		all := allTensors(g)
 		if _, there := all[c.absent]; there {
-			t.Errorf("%s, %s: it has %s", c.config, c.Release, c.absent)
+			t.Errorf("%s, %s: it has %s", c.config, c.release, c.absent)
 		}
 		if got := all[c.name]; got.DType.String() != c.dtype || strings.ReplaceAll(tables.InJSON(got.Shape), ",", " ") != c.shape {
-			t.Errorf("%s, %s: %s is %v %v, want %s %s", c.config, c.Release, c.name, got.DType, got.Shape, c.dtype, c.shape)
+			t.Errorf("%s, %s: %s is %v %v, want %s %s", c.config, c.release, c.name, got.DType, got.Shape, c.dtype, c.shape)
 		}
 	}
 }
@@ -91,7 +92,7 @@ func TestCheckedRefused(t *testing.T) {
 		`{"model_type":"segformer","depths":[2,2,"x",2]}`:                                `depths: [2,2,"x",2]: the table`,
 		`{"model_type":"gptj","transformers_version":"9.1","n_layer":{"a":[1]}}`:         `n_layer`,
 	} {
-		if _, err := FromConfig("config.json", []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := hf.FromConfig("config.json", []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", config, err, want)
 		}
 	}
@@ -124,7 +125,7 @@ func TestTableGuards(t *testing.T) {
 
 // TestBothTowers: Gemma 4 with both towers is as Transformers 5.24 builds it on the meta device.
 func TestBothTowers(t *testing.T) {
-	g, err := FromConfig("config.json", []byte(`{"model_type":"gemma4","architectures":["Gemma4ForConditionalGeneration"],"audio_config":{},"vision_config":{"model_type":"gemma4_vision"},
+	g, err := hf.FromConfig("config.json", []byte(`{"model_type":"gemma4","architectures":["Gemma4ForConditionalGeneration"],"audio_config":{},"vision_config":{"model_type":"gemma4_vision"},
 		"text_config":{"model_type":"gemma4_text","hidden_size":1536,"intermediate_size":6144,"num_hidden_layers":35,"num_attention_heads":8,"num_key_value_heads":1,"head_dim":256,
 		"global_head_dim":512,"num_kv_shared_layers":20,"hidden_size_per_layer_input":256,"use_double_wide_mlp":true}}`))
 	if err != nil {
@@ -152,7 +153,7 @@ func TestCheckedNotes(t *testing.T) {
 		`{"model_type":"llama","dtype":"float8_e4m3fn"}`:                                                         {"dtype F8_E4M3: weights are counted so, and without gradients", ""},
 		`{"model_type":"kimi_k25","architectures":["KimiK25ForConditionalGeneration"],"text_config":{"model_type":"kimi_k2"},"auto_map":{"AutoModel":"modeling_kimi_k25.KimiK25ForConditionalGeneration"}}`: {`with trust_remote_code, Transformers builds a "KimiK25ForConditionalGeneration" of the repository's own code`, "Kimi_K25ForConditionalGeneration"},
 	} {
-		g, err := FromConfig("config.json", []byte(config))
+		g, err := hf.FromConfig("config.json", []byte(config))
 		if err != nil {
 			t.Errorf("%s: %v", config, err)
 			continue
@@ -166,12 +167,17 @@ func TestCheckedNotes(t *testing.T) {
 // readAs reports a config that the table refuses and a hand-written reader has exact.
 func (sample *typeSample) readAs(t *testing.T) bool {
 	t.Helper()
-	graph, err := FromConfig("config.json", sample.Config)
+	graph, err := hf.FromConfig("config.json", sample.Config)
 	if err != nil {
 		return false
 	}
 	var lines []string
-	owner := owners(graph.Ties)
+	owner := make(map[string]string)
+	for _, names := range graph.Ties {
+		for _, name := range names[1:] {
+			owner[name] = names[0]
+		}
+	}
 	for i := range graph.Layers {
 		for _, p := range graph.Layers[i].Params {
 			if name := modelgraph.FullName(graph.Layers[i].Name, p.Name); owner[name] == "" {

@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
@@ -31,7 +32,7 @@ func TestTypesSizes(t *testing.T) {
 		`{"model_type":"lara_mini","architectures":["LaraMiniForCausalLM"],"num_attention_heads":0}`: {"num_attention_heads", "0 is not a size"},
 		`{"model_type":"pop2piano","tie_word_embeddings":false,"d_ff":0}`:                            {"d_ff", "0 is not a size"},
 	} {
-		_, err := FromConfig("config.json", []byte(config))
+		_, err := hf.FromConfig("config.json", []byte(config))
 		var refused *modelgraph.SyntaxError
 		if !errors.As(err, &refused) || refused.Place != want[0] || !strings.Contains(refused.Msg, want[1]) {
 			t.Errorf("%s: %v, want %q: %q", config, err, want[0], want[1])
@@ -43,7 +44,7 @@ func TestTypesSizes(t *testing.T) {
 		`{"model_type":"mpt","d_model":2048,"n_heads":64}`,
 		`{"model_type":"opt","dropout":0,"pad_token_id":-1}`,
 	} {
-		if _, err := FromConfig("config.json", []byte(config)); err != nil {
+		if _, err := hf.FromConfig("config.json", []byte(config)); err != nil {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestTypesElsewhere(t *testing.T) {
 		`{"model_type":"roberta","moe_intermediate_size":64}`:                          "moe_intermediate_size",
 		`{"model_type":"electra","num_experts":0,"lora_rank":null,"vision_config":{}}`: "",
 	} {
-		_, err := FromConfig("config.json", []byte(config), tables.Newest.Name)
+		_, err := hf.FromConfig("config.json", []byte(config), tables.Newest.Name)
 		var refused *tables.FieldError
 		if errors.As(err, &refused) != (want != "") || want == "" && err != nil || want != "" && refused.Field != want {
 			t.Errorf("%s: %v, want an error of %q", config, err, want)

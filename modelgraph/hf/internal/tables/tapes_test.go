@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"fmt"
@@ -9,11 +9,20 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
+	"github.com/go-json-experiment/json"
 )
 
 var infer = learned.Asked{Step: "infer", Batch: 2, Seq: 512}
+
+type fields = map[string]any
+
+func asJSON(t *testing.T, config fields) []byte {
+	t.Helper()
+	return fixtures.Must(json.Marshal(config))(t)
+}
 
 // TestTapes: a type has the tape of a prefill if its config is like the built ones; one layer's
 // sizes are PyTorch's.
@@ -107,7 +116,7 @@ func TestTapesOfModes(t *testing.T) {
 	nanochat := fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 4096}
 	for _, of := range []struct {
 		config  fields
-		Release string
+		release string
 		head    string
 		vocab   int64 // of the results
 	}{
@@ -117,12 +126,12 @@ func TestTapesOfModes(t *testing.T) {
 		{fields{"model_type": "vaultgemma", "architectures": []string{"VaultGemmaForCausalLM"}, "vocab_size": 4096}, "5.17", "lm_head", 0},
 	} {
 		of.config["dtype"] = "bfloat16"
-		graph := fixtures.Must(FromConfig("config.json", asJSON(t, of.config), of.Release))(t)
+		graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, of.config), of.release))(t)
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == of.head })
 		steps := graph.Layers[at].Learned
 		if of.vocab == 0 {
 			if steps.Step(infer) != nil {
-				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.Release)
+				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.release)
 			}
 			continue
 		}
@@ -130,9 +139,9 @@ func TestTapesOfModes(t *testing.T) {
 			step := map[bool]string{false: "train", true: "recompute"}[recompute]
 			keeps, drops := steps.Step(learned.Asked{Step: step, Batch: 2, Seq: 512}), steps.Step(learned.Asked{Step: step + " drops", Batch: 2, Seq: 512})
 			if keeps == nil || drops == nil {
-				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.Release)
+				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.release)
 			} else if len(keeps.Returned) != 2 || keeps.Returned[0].Size[2] != 2*of.vocab || len(drops.Returned) != 0 || len(keeps.Backward) == 0 {
-				t.Errorf("%s %s: the results are %v and %v", of.config["model_type"], of.Release, keeps.Returned, drops.Returned)
+				t.Errorf("%s %s: the results are %v and %v", of.config["model_type"], of.release, keeps.Returned, drops.Returned)
 			}
 		}
 	}
@@ -143,7 +152,7 @@ func TestTapesOfModes(t *testing.T) {
 func TestTapesOfKinds(t *testing.T) {
 	steps := func(config fields, layer string) learned.Steps {
 		config["dtype"] = "bfloat16"
-		graph := fixtures.Must(FromConfig("config.json", asJSON(t, config), tables.Newest.Name))(t)
+		graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, config), tables.Newest.Name))(t)
 		at := slices.IndexFunc(graph.Layers, func(one modelgraph.Layer) bool { return one.Name == layer })
 		return graph.Layers[at].Learned
 	}
@@ -191,7 +200,7 @@ func TestTapesOfKinds(t *testing.T) {
 
 // TestTapesOfTwoLists: the layers of an encoder all run before those of the decoder, each list of its own length.
 func TestTapesOfTwoLists(t *testing.T) {
-	graph, err := FromConfig("config.json", asJSON(t, fields{
+	graph, err := hf.FromConfig("config.json", asJSON(t, fields{
 		"model_type": "mbart", "architectures": []string{"MBartForConditionalGeneration"}, "dtype": "bfloat16", "encoder_layers": 3, "decoder_layers": 5,
 		"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0,
 	}), tables.Newest.Name)
@@ -292,7 +301,7 @@ func TestRequestsOfResults(t *testing.T) {
 // TestTapesOfPaddedLengths: Longformer pads sequences to whole windows. On the two sides of a window
 // it has tapes of different steps.
 func TestTapesOfPaddedLengths(t *testing.T) {
-	graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": "longformer", "architectures": []string{"LongformerForMaskedLM"}, "attention_window": 256, "num_hidden_layers": 3}), tables.Newest.Name))(t)
+	graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, fields{"model_type": "longformer", "architectures": []string{"LongformerForMaskedLM"}, "attention_window": 256, "num_hidden_layers": 3}), tables.Newest.Name))(t)
 	at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "longformer.encoder.layer.1.attention" })
 	saved := func(seq int64) learned.Storages {
 		return graph.Layers[at].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: seq, Alone: true}).Saved
@@ -313,7 +322,7 @@ func TestNoGradient(t *testing.T) {
 		{"mra", "MraForMaskedLM", "attention.self."},
 		{"deepseek_v32", "DeepseekV32ForCausalLM", "indexer."},
 	} {
-		graph := fixtures.Must(FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), tables.Newest.Name))(t)
+		graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), tables.Newest.Name))(t)
 		for i := range graph.Layers {
 			for _, tensor := range graph.Layers[i].Params {
 				name := modelgraph.FullName(graph.Layers[i].Name, tensor.Name)

@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"bytes"
@@ -13,13 +13,14 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // TestReleases compares the tables with builds of their releases, for classes that differ between
 // releases (fixtures/oracle/between.py).
 func TestReleases(t *testing.T) {
-	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/releases.jsonl.gz"))(t)
+	packed := fixtures.Must(os.ReadFile("../../../../fixtures/oracle/releases.jsonl.gz"))(t)
 	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
 	data := fixtures.Must(io.ReadAll(reader))(t)
 	exact, refused := make(map[string]int), make(map[string]int)
@@ -81,7 +82,7 @@ func TestChosenRelease(t *testing.T) {
 		{`{"model_type":"paligemma","vocab_size":160}`, "", "the vocab_size 257152, earlier ones 160"},
 		{`{"model_type":"dinov2"}`, "", "the answer is that of Transformers 5.24;"},
 	} {
-		graph, err := FromConfig(ConfigName, []byte(c.config), c.asked)
+		graph, err := hf.FromConfig(hf.ConfigName, []byte(c.config), c.asked)
 		var said string
 		if err != nil {
 			said = err.Error()
@@ -103,7 +104,7 @@ func TestReadersFollow(t *testing.T) {
 	const paligemma = `{"model_type":"paligemma","architectures":["PaliGemmaForConditionalGeneration"],"vocab_size":160}`
 	const qwen = `{"model_type":"qwen2_vl","architectures":["Qwen2VLForConditionalGeneration"],"vision_config":{"depth":3,"num_hidden_layers":2}}`
 	for _, c := range []struct {
-		config, Release string
+		config, release string
 		params          int64
 	}{
 		{paligemma, "5.17", 2384070912},
@@ -111,9 +112,9 @@ func TestReadersFollow(t *testing.T) {
 		{qwen, "5.17", 72811316992},
 		{qwen, "5.24", 72791639552},
 	} {
-		graph := fixtures.Must(FromConfig(ConfigName, []byte(c.config), c.Release))(t)
+		graph := fixtures.Must(hf.FromConfig(hf.ConfigName, []byte(c.config), c.release))(t)
 		if graph.ParamCount() != c.params {
-			t.Errorf("%s under %s: %d parameters, not %d", c.config, c.Release, graph.ParamCount(), c.params)
+			t.Errorf("%s under %s: %d parameters, not %d", c.config, c.release, graph.ParamCount(), c.params)
 		}
 	}
 }

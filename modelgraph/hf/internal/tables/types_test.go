@@ -1,4 +1,4 @@
-package hf
+package tables_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
@@ -58,21 +59,6 @@ func typeFacts(tree *tables.Tree) map[string][]string {
 func linesDigest(lines []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])[:16]
-}
-
-// readTypes reads the tensors of a config by the table of a release.
-func readTypes(in *tables.Release, data []byte) (*tables.Tree, error) {
-	cfg, err := parseConfig("config.json", data)
-	if err != nil {
-		return nil, err
-	}
-	tree, _, err := treeOfTable(in, cfg)
-	if err != nil {
-		return tree, err
-	}
-	maps.DeleteFunc(tree.Units, func(_, class string) bool { return class != "" && !slices.Contains(tree.NoSplit, class) })
-	slices.SortStableFunc(tree.Tensors, func(x, y tables.Tensor) int { return slices.Compare(x.Key, y.Key) })
-	return tree, nil
 }
 
 // causes are the class and the part of its line that refuse a config.
@@ -117,7 +103,7 @@ func TestTypes(t *testing.T) {
 	report := otherTable(t)
 	path := os.Getenv("DEVMAP_TYPES")
 	if path == "" {
-		path = "../../fixtures/oracle/types.jsonl.gz"
+		path = "../../../../fixtures/oracle/types.jsonl.gz"
 	}
 	packed := fixtures.Must(os.ReadFile(path))(t)
 	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
@@ -244,7 +230,7 @@ func TestTypesNote(t *testing.T) {
 		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:       {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
 		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`: {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
 	} {
-		graph, err := FromConfig("config.json", []byte(config))
+		graph, err := hf.FromConfig("config.json", []byte(config))
 		if err != nil {
 			t.Errorf("%s: %v", config, err)
 			continue
@@ -263,13 +249,13 @@ func TestTypesQuantised(t *testing.T) {
 		`{"model_type":"dinov3_vit","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`,
 		`{"_class_name":"ZImageTransformer2DModel","quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true}}`,
 	} {
-		_, err := FromConfig("config.json", []byte(config))
+		_, err := hf.FromConfig("config.json", []byte(config))
 		var refused *tables.Error
 		if !errors.As(err, &refused) || refused.Field != "quantization_config" {
 			t.Errorf("%s: %v, want an error of quantization_config", config, err)
 		}
 	}
-	graph, err := FromConfig("config.json", []byte(`{"model_type":"solar_open","num_hidden_layers":2,"quantization_config":{"load_in_4bit":true,"bnb_4bit_quant_type":"nf4","quant_method":"bitsandbytes"}}`))
+	graph, err := hf.FromConfig("config.json", []byte(`{"model_type":"solar_open","num_hidden_layers":2,"quantization_config":{"load_in_4bit":true,"bnb_4bit_quant_type":"nf4","quant_method":"bitsandbytes"}}`))
 	if err != nil || graph.Quantized != "bitsandbytes" {
 		t.Fatalf("%v, %v", graph, err)
 	}
@@ -299,7 +285,7 @@ func TestTypesOutside(t *testing.T) {
 		`{"model_type":"mlcd"}`:       {"", "class_pos_emb pre_layrnorm vision_rotary_embedding"},
 		`{"model_type":"sam2"}`:       {"", "no_memory_embedding vision_encoder.neck.convs.0 vision_encoder.neck.convs.3 prompt_encoder.no_mask_embed mask_decoder.iou_token"},
 	} {
-		graph, err := FromConfig("config.json", []byte(config))
+		graph, err := hf.FromConfig("config.json", []byte(config))
 		if err != nil {
 			t.Errorf("%s: %v", config, err)
 			continue
