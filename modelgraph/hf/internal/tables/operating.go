@@ -62,7 +62,7 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	for i := range layers {
 		base := &layers[i]
 		op.add(*base)
-		numbers := NumbersIn(base.Name)
+		numbers := numbersIn(base.Name)
 		for _, pattern := range op.after[paths.Starred(base.Name)] {
 			if !truth(op.on(base).eval(more(op.at[pattern])["there"], numbers)) {
 				continue
@@ -112,7 +112,7 @@ func (op *operating) on(layer *modelgraph.Layer) *evaluation {
 
 // compute finds a layer's operation.
 func (op *operating) compute(layer *modelgraph.Layer) {
-	row, of, stars := op.at[paths.Starred(layer.Name)], op.on(layer), NumbersIn(layer.Name)
+	row, of, stars := op.at[paths.Starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
 	if len(row) < 4 {
 		of.fail("%q has no line", layer.Name)
 		return
@@ -120,7 +120,7 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 	if kind, _ := of.eval(row[1], stars).(string); kind != "" {
 		kinds, _ := row[2].(map[string]any)
 		fields, _ := kinds[kind].(map[string]any)
-		made, ok := Operation(kind, of.values(fields, stars))
+		made, ok := operation(kind, of.values(fields, stars))
 		if !ok {
 			of.fail("%q has no such operation", layer.Name)
 			return
@@ -134,7 +134,7 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 // describe finds a layer's inputs, tokens and declared costs.
 func (op *operating) describe(layer *modelgraph.Layer) {
 	own := op.fixed(layer.Name)
-	row, of, stars := op.at[paths.Starred(layer.Name)], op.on(layer), NumbersIn(layer.Name)
+	row, of, stars := op.at[paths.Starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
 	if of.err != nil {
 		return
 	}
@@ -163,7 +163,7 @@ func (op *operating) describe(layer *modelgraph.Layer) {
 		layer.Repeat = whole(of.eval(extra["repeat"], stars))
 	}
 	costs, _ := extra["declared"].(map[string]any)
-	layer.Declared = DeclaredCosts(of.values(costs, stars))
+	layer.Declared = declaredCosts(of.values(costs, stars))
 }
 
 // inputs are the layers that a layer reads.
@@ -203,7 +203,7 @@ func (op *operating) fixed(name string) int64 {
 	}
 	op.tokens[name] = 0 // a layer that reads itself has none
 	layer := &op.layers[op.index[name]]
-	row, stars := op.at[paths.Starred(name)], NumbersIn(name)
+	row, stars := op.at[paths.Starred(name)], numbersIn(name)
 	if extra := more(row); extra["tokens"] != nil {
 		of := op.on(layer)
 		if kind, _ := of.eval(extra["stream"], stars).(string); kind == modelgraph.Fixed {
@@ -271,8 +271,8 @@ func (op *operating) input(slot any, stars []int) string {
 	return ""
 }
 
-// Operation is an op of its fields, by their names in model.json.
-func Operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
+// operation is an op of its fields, by their names in model.json.
+func operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
 	if kind == "attention" && fields["value_dim"] == fields["head_dim"] {
 		delete(fields, "value_dim")
 	}
@@ -313,8 +313,8 @@ func operationOf[kind modelgraph.Op](text []byte) (modelgraph.Op, bool) {
 	return op, err == nil
 }
 
-// DeclaredCosts are costs by their names in model.json, with a slash before their unit of growth.
-func DeclaredCosts(costs map[string]any) *modelgraph.Declared {
+// declaredCosts are costs by their names in model.json, with a slash before their unit of growth.
+func declaredCosts(costs map[string]any) *modelgraph.Declared {
 	if len(costs) == 0 {
 		return nil
 	}
@@ -337,7 +337,7 @@ func whole(v any) int64 {
 	return int64(math.Round(n))
 }
 
-func NumbersIn(name string) (numbers []int) {
+func numbersIn(name string) (numbers []int) {
 	for part := range strings.SplitSeq(name, ".") {
 		if n, err := strconv.Atoi(part); err == nil {
 			numbers = append(numbers, n)

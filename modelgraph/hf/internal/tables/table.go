@@ -23,7 +23,7 @@ var (
 	//go:embed types-older.jsonl.gz
 	olderTypesGz []byte
 
-	TypeTable      = embedded.New("types.jsonl.gz", typesGz) // lines of the newest release
+	typeTable      = embedded.New("types.jsonl.gz", typesGz) // lines of the newest release
 	olderTypeTable = embedded.New("types-older.jsonl.gz", olderTypesGz)
 )
 
@@ -153,7 +153,7 @@ func lines[kind any](in *Release, head string) iter.Seq[*kind] {
 			return
 		}
 		found := false
-		for _, table := range []*embedded.Table{TypeTable, olderTypeTable} {
+		for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
 			for text := range table.Lines(head) {
 				tab := bytes.LastIndexByte(text, '\t')
 				span := spanOf(string(text[tab+1:]))

@@ -393,8 +393,8 @@ func (t *taping) count() bool {
 	for i := range t.layers {
 		name := t.layers[i].Name
 		t.index[name] = i
-		if list, pattern := Stem(name); list != "" && runs[pattern] {
-			t.counts[list] = max(t.counts[list], NumbersIn(name)[0]+1)
+		if list, pattern := stem(name); list != "" && runs[pattern] {
+			t.counts[list] = max(t.counts[list], numbersIn(name)[0]+1)
 		}
 	}
 	return !slices.Contains(slices.Collect(maps.Values(t.counts)), 1)

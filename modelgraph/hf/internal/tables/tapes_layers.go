@@ -28,9 +28,9 @@ type ran struct {
 	part  *tapePart
 }
 
-// Stem returns the list that a layer is in, and the layer's name with a star for its place. A layer in no
+// stem returns the list that a layer is in, and the layer's name with a star for its place. A layer in no
 // list has an empty one and its own name.
-func Stem(name string) (list, pattern string) {
+func stem(name string) (list, pattern string) {
 	parts := strings.Split(name, ".")
 	at := slices.IndexFunc(parts, func(part string) bool { return part == "*" || paths.Decimal(part) })
 	if at < 0 {
@@ -62,11 +62,11 @@ func (t *taping) order(rows [][]any) (all []ran, ok bool) {
 	}
 	for at := 0; at < len(rows); {
 		name, _ := rows[at][0].(string)
-		list, _ := Stem(name)
+		list, _ := stem(name)
 		end := at + 1
 		for ; list != "" && end < len(rows); end++ {
 			name, _ := rows[end][0].(string)
-			if other, _ := Stem(name); other != list {
+			if other, _ := stem(name); other != list {
 				break
 			}
 		}
@@ -140,7 +140,7 @@ func (t *taping) placed(name string, part *tapePart) *learned.Part {
 		return one
 	}
 	own, alike := 0, true
-	if at := NumbersIn(name); len(at) > 0 {
+	if at := numbersIn(name); len(at) > 0 {
 		own = at[0]
 	}
 	byLayer := func(of map[string]tapeSum) (out map[string]learned.Storages) {

@@ -78,11 +78,11 @@ func otherTable(t *testing.T) (report func(line ...any)) {
 		return func(...any) {}
 	}
 	packed := fixtures.Must(os.ReadFile(path))(t)
-	own := tables.TypeTable
-	tables.TypeTable = embedded.New(path, packed)
+	own := *tables.TypeTable
+	*tables.TypeTable = embedded.New(path, packed)
 	out := fixtures.Must(os.Create(path + ".causes"))(t)
 	t.Cleanup(func() {
-		tables.TypeTable = own
+		*tables.TypeTable = own
 		if err := out.Close(); err != nil {
 			t.Error(err)
 		}
