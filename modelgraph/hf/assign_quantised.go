@@ -76,21 +76,12 @@ func (assigned *assignment) attach() {
 	if len(assigned.quantised) == 0 {
 		return
 	}
-	replaced := make(map[*modelgraph.Tensor]bool)
-	for _, fill := range assigned.order {
-		if len(fill.pieces) == 0 && !fill.shared && assigned.quantised[fill.module] {
-			replaced[fill.tensor] = true
-		}
-	}
 	for i := range assigned.graph.Layers {
 		layer := &assigned.graph.Layers[i]
-		retained := make([]modelgraph.Tensor, 0, len(layer.Params))
-		for j := range layer.Params {
-			if !replaced[&layer.Params[j]] {
-				retained = append(retained, layer.Params[j])
-			}
-		}
-		layer.Params = retained
+		layer.Params = slices.DeleteFunc(slices.Clone(layer.Params), func(t modelgraph.Tensor) bool {
+			fill := assigned.state[modelgraph.FullName(layer.Name, t.Name)]
+			return len(fill.pieces) == 0 && !fill.shared && assigned.quantised[fill.module]
+		})
 	}
 	for _, fill := range assigned.extraOrder {
 		layer := &assigned.graph.Layers[fill.layer]

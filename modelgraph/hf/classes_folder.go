@@ -2,8 +2,7 @@ package hf
 
 import (
 	"fmt"
-	"path/filepath"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -124,22 +123,15 @@ func tiesWords(cfg *config, class *listedClass) bool {
 
 // read places every stored tensor, then adds the framework's other modules.
 func (l *listed) read() error {
-	buffers := make([]string, 0, len(l.class.Buffers))
-	for b := range l.class.Buffers {
-		buffers = append(buffers, b)
-	}
-	slices.Sort(buffers)
+	buffers := slices.Sorted(maps.Keys(l.class.Buffers))
 	l.pats = paths.NewPatterns(slices.Concat(l.class.Params, buffers))
 	for _, name := range l.class.NoSplit {
 		l.split[name] = true
 	}
 	l.names = &loading{prefix: l.class.Prefix, renames: []rename{l.rename}}
 	l.names.add(rulesOf("legacy"), nil)
-	for _, expr := range append(slices.Clone(l.class.Ignored), `rotary_emb\.inv_freq`, `(^|\.)position_ids$`) {
-		if re, err := regexp.Compile(expr); err == nil { // Go has no lookahead: such a name is then a strange one
-			l.names.ignore = append(l.names.ignore, re)
-		}
-	}
+	l.names.leave(l.class.Ignored)
+	l.names.ignore = append(l.names.ignore, ignoreInvFreq, ignorePositionIDs)
 	for i := range l.ck.Tensors {
 		if err := l.place(&l.ck.Tensors[i]); err != nil {
 			return err
@@ -271,9 +263,4 @@ func (l *listed) inUnit(pattern string) string {
 		}
 	}
 	return ""
-}
-
-// part is where a stored tensor lies, as a path that opens from here.
-func (l *listed) part(t *safetensors.Tensor) modelgraph.Part {
-	return modelgraph.Part{Name: t.Name, File: filepath.Join(l.ck.Dir, filepath.FromSlash(l.ck.Files[t.File])), DType: t.DType, Begin: t.Begin, End: t.End}
 }

@@ -71,7 +71,7 @@ func (l *listed) tensor(tensor *moduleTensor, name string) modelgraph.Tensor {
 	t := modelgraph.Tensor{Name: name, Shape: slices.Clone(first.Shape), DType: first.DType}
 	var total int64
 	for _, p := range from.pieces {
-		t.Parts = append(t.Parts, l.part(p))
+		t.Parts = append(t.Parts, paths.Part(l.ck, p))
 		total += tables.Elements(p.Shape)
 		if p.DType.Bits() > t.DType.Bits() {
 			t.DType = p.DType

@@ -11,6 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
+// Short names that all readers use.
+var clipName, short, typeNamed, empty = spell.Clip, spell.Short, spell.DType, tables.Empty
+
 // config is a config.json or an object inside one, with its class's defaults.
 type config struct {
 	fieldReader

@@ -27,11 +27,7 @@ func (cfg *config) kind(known ...string) {
 }
 
 func (cfg *config) objects(name string) []*config {
-	var raw []map[string]jsontext.Value
-	if cfg.has(name) && (json.Unmarshal(cfg.members[name], &raw) != nil || len(raw) > maxLayers) {
-		cfg.fail(name, "%s is not a list of objects", short(cfg.members[name]))
-		return nil
-	}
+	raw := listOf[map[string]jsontext.Value](&cfg.fieldSet, name, "objects")
 	out := make([]*config, len(raw))
 	for i, members := range raw {
 		out[i] = newConfig(cfg.file, fmt.Sprintf("%s%s[%d].", cfg.prefix, name, i), members, cfg.shared)

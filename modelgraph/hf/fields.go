@@ -13,7 +13,7 @@ import (
 // do not read. It names the first by name that is not known to be harmless.
 //
 // Transformers' classes read only their own fields. Under their model_type, only fields that add
-// modules in another model count ([Adds]): the config is then not of its model_type. Under a
+// modules in another model count ([tables.Adds]): the config is then not of its model_type. Under a
 // foreign type, or with code next to it, the code may read any field, so all unknown ones count.
 // Sizes from defaults count too, since the other config class may have other defaults.
 func (f *family) checkFields(cfg *config, foreign bool) error {

@@ -108,7 +108,6 @@ func (table *tableTensors) retype(layer *modelgraph.Layer) {
 			table.changed = table.changed || p.DType != t.DType
 			p.DType = t.DType
 		}
-		p.Owner = ""
 		delete(table.params, name)
 	}
 	place := func(p modelgraph.Tensor) int { return table.order[modelgraph.FullName(layer.Name, p.Name)] }

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"

@@ -32,7 +32,7 @@ func explains(in *tables.Release, cfg *config, err error) bool {
 	return false
 }
 
-// graph is the graph of a config alone. The layers are known by their sizes alone.
+// graphOfTable is the graph of a config alone. The layers are known by their sizes alone.
 func graphOfTable(in *tables.Release, cfg *config, tree *tables.Tree, class *tables.Class, name, source string) (*modelgraph.Graph, error) {
 	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
@@ -59,7 +59,7 @@ func graphOfTable(in *tables.Release, cfg *config, tree *tables.Tree, class *tab
 	return graph, nil
 }
 
-// note names the table that the tensors are from, and says what was not compared.
+// noteOfTable names the table that the tensors are from, and says what was not compared.
 func noteOfTable(in *tables.Release, cfg *config, tree *tables.Tree, operates bool) []string {
 	if tree.Reviewed {
 		return nil

@@ -26,7 +26,7 @@ func (cfg *config) release() *tables.Release {
 // isReviewed reports that the operations of a config's class are reviewed.
 func isReviewed(in *tables.Release, cfg *config) bool {
 	class, err := in.ClassOf(cfg.file, cfg.name("model_type"), cfg.strs("architectures"))
-	return err == nil && class.Reviewed() != nil
+	return err == nil && class.IsReviewed()
 }
 
 // lackingFrom names the releases with the config's type or class, if this one has none.
@@ -97,7 +97,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	return graph, nil
 }
 
-// notes say how other releases read a config.
+// releaseNotes say how other releases read a config.
 func releaseNotes(in *tables.Release, cfg *config, tree *tables.Tree, class string) (notes []string) {
 	if said := cfg.shared.in; said.At != in.At && said.ConfigOf(cfg.name("model_type")) != "" {
 		notes = append(notes, fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.Name, class, in.Name))

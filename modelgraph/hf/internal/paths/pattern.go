@@ -7,18 +7,15 @@ import (
 
 // Patterns is a tree of names with stars, by their parts.
 type Patterns struct {
-	root *patternNode
-}
-
-type patternNode struct {
-	Children map[string]*patternNode
+	Children map[string]*Patterns
 	first    int    // position of its first name in the list
 	name     string // the pattern, if a tensor ends here
 	Path     string // the pattern up to here
 }
 
+// NewPatterns is the tree of a list of names.
 func NewPatterns(names []string) *Patterns {
-	rules := &Patterns{root: &patternNode{}}
+	rules := new(Patterns)
 	for i, name := range names {
 		rules.add(name, i)
 	}
@@ -26,13 +23,13 @@ func NewPatterns(names []string) *Patterns {
 }
 
 func (rules *Patterns) add(name string, at int) {
-	node := rules.root
+	node := rules
 	for component := range strings.SplitSeq(name, ".") {
 		next := node.Children[component]
 		if next == nil {
-			next = &patternNode{first: at, Path: strings.TrimPrefix(node.Path+"."+component, ".")}
+			next = &Patterns{first: at, Path: strings.TrimPrefix(node.Path+"."+component, ".")}
 			if node.Children == nil {
-				node.Children = make(map[string]*patternNode)
+				node.Children = make(map[string]*Patterns)
 			}
 			node.Children[component] = next
 		}
@@ -43,8 +40,8 @@ func (rules *Patterns) add(name string, at int) {
 
 // Walk follows a name through the patterns; a literal part precedes a star. nodes has one node for
 // each matched part.
-func (rules *Patterns) Walk(name string) (nodes []*patternNode) {
-	node := rules.root
+func (rules *Patterns) Walk(name string) (nodes []*Patterns) {
+	node := rules
 	for component := range strings.SplitSeq(name, ".") {
 		next := node.Children[component]
 		if next == nil && Decimal(component) {
@@ -83,7 +80,8 @@ func (rules *Patterns) Compare(x, y string) int {
 	return cmp.Or(cmp.Compare(len(b), len(nodes)), strings.Compare(x, y))
 }
 
-func (node *patternNode) IsStar() bool { return node.Path == "*" || strings.HasSuffix(node.Path, ".*") }
+// IsStar reports that the last part of the pattern is a star.
+func (rules *Patterns) IsStar() bool { return rules.Path == "*" || strings.HasSuffix(rules.Path, ".*") }
 
 // Numbers are the parts of a name that are numbers.
 func Numbers(name string) []string {

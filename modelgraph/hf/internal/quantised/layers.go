@@ -1,5 +1,6 @@
-// Package quantised derives the tensors that libraries of quantization store for the linear layers of a model, from the
-// quantization_config alone. [Read] reads the config, [Format.Stored] gives the layers.
+// Package quantised derives the tensors that libraries of quantization store for the linear layers
+// of a model, from the quantization_config alone. [Read] reads the config, [Format.Stored] gives
+// the layers.
 package quantised
 
 import (
@@ -8,10 +9,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
+
+// Section is an object of a config: quantization_config, or one inside it. A field that is absent
+// has the getter's default. A value of the wrong type is a fault of the config at that field.
+type Section interface {
+	Members() map[string]jsontext.Value
+	Has(name string) bool // there, and not null
+	Pick(names []string) string
+	Name(name string) string
+	Flag(name string) bool
+	Bool(def bool, names ...string) bool
+	Dim(def int64, names ...string) int64
+	Pos(def int64, names ...string) int64
+	Optional(def int64, name string) int64
+	Dims(name string) []int64
+	Strs(name string) []string
+	Sub(name string) Section
+	Objects(name string) []Section
+	Fail(name, format string, args ...any)
+}
 
 // Format is a quantised format whose tensors follow from a config.
 type Format struct {
@@ -53,8 +75,8 @@ type storedScheme struct {
 	keepsUneven bool
 }
 
-// Stored are the layers of a graph with the stored tensors of the format, and the ties that remain. missing says why
-// the tensors do not follow from the config.
+// Stored are the layers of a graph with the stored tensors of the format, and the ties that remain.
+// missing says why the tensors do not follow from the config.
 func (format *Format) Stored(graph *modelgraph.Graph) (layers []modelgraph.Layer, ties [][]string, missing string) {
 	layers, changed := slices.Clone(graph.Layers), false
 	for i := range layers {
@@ -75,9 +97,7 @@ func (format *Format) Stored(graph *modelgraph.Graph) (layers []modelgraph.Layer
 	}
 	there := make(map[string]modelgraph.DType)
 	for i := range layers {
-		layers[i].Params = slices.Clone(layers[i].Params)
 		for j := range layers[i].Params {
-			layers[i].Params[j].Owner = ""
 			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = layers[i].Params[j].DType
 		}
 	}
@@ -172,7 +192,7 @@ func (format *Format) skips(layer *modelgraph.Layer, module string) bool {
 	if format.inBlock && (layer.Unit == "" || layer.Stream != (modelgraph.Stream{})) {
 		return true
 	}
-	return slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) })
+	return anyOf(format.skip)(module)
 }
 
 // weight are the stored tensors of a linear layer by the scheme that matches it.
@@ -206,7 +226,7 @@ func (format *Format) expertTensors(full string, tensor modelgraph.Tensor) []mod
 	if format.method == "mxfp4" {
 		return mxfp4(format, tensor)
 	}
-	if format.experts == expertsPlain || slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) }) {
+	if format.experts == expertsPlain || anyOf(format.skip)(module) {
 		return nil
 	}
 	names, rows, columns := []string{base}, tensor.Shape[1], tensor.Shape[2]
@@ -237,7 +257,7 @@ func (format *Format) apart(module, prefix string, names []string, tensor modelg
 			whole := modelgraph.FullName(module, path)
 			weight := linear{prefix: prefix + path + ".", out: rows, in: columns, dtype: tensor.DType}
 			parts := []modelgraph.Tensor(nil)
-			if !slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(whole) }) {
+			if !anyOf(format.skip)(whole) {
 				parts = format.weight(whole, weight)
 			}
 			if parts == nil {

@@ -47,8 +47,8 @@ var storedRules = map[string]storedRule{
 // tensors are not known here.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// Read reads the quantization_config of a method, with the release that wrote it and the linear layers if a
-// table names them, nil if none does. A value that Transformers refuses is a fault of the config.
+// Read reads the quantization_config of a method, with the release that wrote it and the linear
+// layers if a table names them. A value that Transformers refuses is a fault of the config.
 func Read(graph *modelgraph.Graph, section Section, method string, version func() string, linear []string) *Format {
 	format := &Format{method: method, linear: linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
 	rule, known := storedRules[format.method]
@@ -248,7 +248,7 @@ func (format *Format) readFP8(section Section) {
 	switch _, given := section.Members()["weight_block_size"]; {
 	case !given:
 		block = []int64{128, 128}
-	case section.Null("weight_block_size"):
+	case !section.Has("weight_block_size"): // null
 		form = "fp8 tensor"
 	case len(block) != 2 || block[0] < 1 || block[1] < 1:
 		section.Fail("weight_block_size", "%v is not two sizes of 1 or more, rows and columns, or null for one scale a tensor", block)

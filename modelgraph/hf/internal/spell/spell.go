@@ -1,4 +1,5 @@
-// Package spell writes names and values into messages on one line, and reads those that Python spells in its own way.
+// Package spell writes names and values into messages on one line, and reads those that Python
+// spells in its own way.
 package spell
 
 import (
@@ -7,8 +8,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // NonFinite are the bare words of Python's json module for non-finite numbers, longest first.
@@ -80,6 +82,7 @@ func Plain(name string) string {
 	return onOneLine(Clip(name))
 }
 
+// Clip is a name for a message: its first 120 bytes.
 func Clip(text string) string {
 	if len(text) > 120 {
 		return text[:120] + "…"
@@ -87,7 +90,7 @@ func Clip(text string) string {
 	return text
 }
 
-// DType is a type that this package names itself.
+// DType is the type of a name in the source.
 func DType(name string) modelgraph.DType {
 	dtype, err := modelgraph.ParseDType(name)
 	if err != nil {

@@ -45,7 +45,7 @@ func (tree *Tree) allowed(class *Class, of *evaluation) error {
 func (class *Class) lacks(tree *Tree, object *Object) {
 	for _, name := range slices.Sorted(maps.Keys(object.Extra)) {
 		said := InJSON(object.Extra[name])
-		if tree.Noted == nil && Adds(name) && class.Reviewed() != nil && !Harmless[name] && !noTensors[name] && !Empty([]byte(said)) {
+		if tree.Noted == nil && Adds(name) && class.IsReviewed() && !Harmless[name] && !noTensors[name] && !Empty([]byte(said)) {
 			tree.Noted = &FieldError{File: tree.file, Field: object.prefix + name, Value: said, ModelType: object.class.Type, Class: class.Class}
 		}
 	}
@@ -202,7 +202,7 @@ func (of *evaluation) asComputed(rule []any) bool {
 	if !strings.Contains(path, ".") {
 		return false
 	}
-	return !readsAny(slices.Collect(maps.Values(of.rules)), path)
+	return !reads(slices.Collect(maps.Values(of.rules)), path)
 }
 
 // met reports that a condition has the outcome that all builds had, in all rounds of its loop if it

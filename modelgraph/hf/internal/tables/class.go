@@ -81,25 +81,23 @@ func (in *Release) Tree(file string, class *Class, config string, members map[st
 		class = pinned
 	}
 	tree := &Tree{file: file, in: in, Ties: make(map[string]string), Units: make(map[string]string), wide: class.Float32Names(dtype), Root: root}
-	return tree, class, tree.add(class, root, "", nil, true)
+	err = tree.add(class, root, "", nil, true)
+	return tree, class, err
 }
 
 // Graph makes a graph of the tensors; operates: its layers have operations.
 func (tree *Tree) Graph(class *Class, dtype modelgraph.DType, name string, said *Release) (graph *modelgraph.Graph, operates bool, err error) {
 	graph, operates = tree.operatingGraph(class, dtype, name, said)
 	if !operates {
-		if graph, err = modelgraph.New(name, tree.Layers(class, dtype, nil), tree.Tied()); err != nil {
-			return nil, false, err
+		if graph, err = modelgraph.New(name, tree.Layers(class, dtype, nil), tree.Tied()); err == nil {
+			err = tree.join(graph)
 		}
+		return graph, false, err
 	}
-	if operates {
-		AddTapes(tree, class, graph.Layers, tree.Reviewed)
-	}
+	AddTapes(tree, class, graph.Layers, tree.Reviewed)
 	if tree.Reviewed {
-		return graph, operates, nil
+		return graph, true, nil
 	}
-	if operates {
-		graph.MaxSeq = tree.Root.longest()
-	}
-	return graph, operates, tree.join(graph)
+	graph.MaxSeq = tree.Root.longest()
+	return graph, true, tree.join(graph)
 }

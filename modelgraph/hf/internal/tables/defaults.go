@@ -7,9 +7,7 @@ import (
 
 // made is the class's value for a null field, with defaults for all others.
 func (obj *Object) made(path string) (any, bool) {
-	if obj, path = obj.at(path); obj == nil {
-		return nil, false
-	}
+	obj, path = obj.at(path)
 	v, ok := obj.class.Made[path]
 	return v, ok && obj.unchanged()
 }
@@ -47,24 +45,20 @@ func (obj *Object) standard(path string) string {
 
 // differs is the file's value of a field if it is not the default.
 func (obj *Object) differs(path string) (v any, differs bool) {
-	if obj, path = obj.at(path); obj == nil {
-		return nil, false
-	}
+	obj, path = obj.at(path)
 	v, ok := obj.said[path]
 	return v, ok && !DeepEqual(v, obj.class.Fields[path])
 }
 
 func (obj *Object) byDefault(path string) any {
-	if obj, path = obj.at(path); obj == nil {
-		return nil
-	}
+	obj, path = obj.at(path)
 	return obj.class.Fields[path]
 }
 
 // likeDefault reports a value of the kind that its default has: a number, a text, a list or an
 // object. A list or a number may be given if the default is null.
 func (obj *Object) likeDefault(path string, v any) bool {
-	if obj, path = obj.at(path); obj == nil {
+	if obj, path = obj.at(path); obj == nowhere {
 		return true
 	}
 	like, has := kindOf(obj.class.Fields[path]), kindOf(v)

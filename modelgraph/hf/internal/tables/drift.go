@@ -129,6 +129,7 @@ func TimmNote(tree *Tree) string {
 	return fmt.Sprintf("timm: the answer is that of timm 1.0.31; 1.0.30 and older have no buffer %q (%d such, %d numbers)", first, n, size)
 }
 
+// Elements is the product of the sides of a shape.
 func Elements(shape []int64) int64 {
 	count := int64(1)
 	for _, d := range shape {

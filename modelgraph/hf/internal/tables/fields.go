@@ -35,7 +35,7 @@ func (class *Class) leaves(path string) bool {
 	}
 	inside := false
 	for _, entry := range class.Entries {
-		if readsAny(entry[2:], path) {
+		if reads(entry[2:], path) {
 			return false
 		}
 		if entry[0] == "i" && len(entry) > 3 {
@@ -43,7 +43,7 @@ func (class *Class) leaves(path string) bool {
 			inside = inside || strings.HasPrefix(path, at) && (at != "" || !strings.Contains(path, "."))
 		}
 	}
-	return inside && !readsAny(slices.Collect(maps.Values(class.Rules)), path) && !readsAny(slices.Collect(maps.Values(class.Rounds)), path)
+	return inside && !reads(slices.Collect(maps.Values(class.Rules)), path) && !reads(slices.Collect(maps.Values(class.Rounds)), path)
 }
 
 // leavesAll reports a condition of the file that reads such fields alone.
@@ -65,10 +65,6 @@ func fieldsIn(e any, into []string) []string {
 		}
 	}
 	return into
-}
-
-func readsAny(all []any, path string) bool {
-	return slices.ContainsFunc(all, func(x any) bool { return reads(x, path) })
 }
 
 // computed notes file values of fields that the table computes from other fields. No build had such
@@ -105,19 +101,13 @@ func settled(tree *Tree, class *Class, of *evaluation, path string, made bool) b
 	case "over":
 		return made
 	case "kept":
-		if slices.ContainsFunc(slices.Collect(maps.Keys(class.Pins)), func(pin string) bool { return of.dependsOn(path, pin) }) {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(class.Pins)), func(pin string) bool { return reads(of.rules[path], pin) }) {
 			return false
 		}
 		of.err, of.known[path] = nil, of.object.saidOf(path)
 		return true
 	}
 	return false
-}
-
-// dependsOn reports a field that is computed from a field of the file.
-func (of *evaluation) dependsOn(path, field string) bool {
-	rule, ruled := of.rules[path]
-	return ruled && reads(rule, field)
 }
 
 func overwritten(tree *Tree, of *evaluation, class *Class) error {

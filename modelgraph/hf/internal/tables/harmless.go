@@ -37,6 +37,7 @@ bos_token eos_token pad_token mask_token unk_token sep_token cls_token
 unsloth_version unsloth_fixed is_causal mamba_ssm_dtype
 `)
 
+// WordSet is a set of the words of a text.
 func WordSet(words string) map[string]bool {
 	set := make(map[string]bool)
 	for word := range strings.FieldsSeq(words) {
@@ -73,6 +74,7 @@ func MeantField(path, reader string, absent []string) []string {
 var Activation = WordSet(`gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh gelu_pytorch_tanh hardswish
 laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh xielu`)
 
+// NoActivation is the message about another activation: its name and the release.
 const NoActivation = "%q is no activation of Transformers %s, which fails with it (ACT2FN): correct it"
 
 // Adds reports whether a field of that name adds modules in some family: experts, another tower,
@@ -84,4 +86,6 @@ func Adds(name string) bool {
 	}, func(component string) bool { return strings.Contains(name, component) })
 }
 
+// UnevenText is the message about a list without an entry for each layer: its length, the layers
+// and the release.
 const UnevenText = "%v entries for num_hidden_layers %v: Transformers %s refuses them together; correct one"

@@ -37,7 +37,7 @@ func (tree *Tree) Tied() [][]string {
 
 // Layers makes a layer for each module with tensors, as [listed.layers] does.
 func (tree *Tree) Layers(class *Class, dtype modelgraph.DType, op *operating) []modelgraph.Layer {
-	above, reviewed := tree.above(), class.Reviewed()
+	above, reviewed := tree.above(), class.reviewed()
 	if reviewed != nil {
 		buffersLast(tree.Tensors, above)
 	}
@@ -139,11 +139,8 @@ func (tree *Tree) unitOf() func(name string) string {
 // outside is the unit of a name outside the lists: a child, with submodules, of a module with a
 // list. Its forward joins their results.
 func outside(holders map[string]bool, lists *paths.Tree, name string) string {
-	for at := range len(name) + 1 {
-		if at < len(name) && name[at] != '.' {
-			continue
-		}
-		if path := name[:at]; holders[paths.Parent(path)] && !holders[path] {
+	for path := range prefixes(name) {
+		if holders[paths.Parent(path)] && !holders[path] {
 			if lists.Parents[path] {
 				return path
 			}
@@ -225,12 +222,9 @@ func (tree *Tree) above() map[string]bool {
 
 // unit is the outermost module around a tensor that is not split.
 func (tree *Tree) unit(name string) string {
-	for i := range name {
-		if name[i] != '.' {
-			continue
-		}
-		if _, ok := tree.Units[name[:i]]; ok {
-			return name[:i]
+	for path := range prefixes(paths.Parent(name)) {
+		if _, ok := tree.Units[path]; ok {
+			return path
 		}
 	}
 	return ""

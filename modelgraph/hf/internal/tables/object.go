@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +25,10 @@ type aliasedField struct {
 	before any
 }
 
-// at is the object that has a field of a path, nil if there is none, and the field's name there.
+// nowhere has no fields.
+var nowhere = &Object{class: new(ConfigClass)}
+
+// at is the object that has a field of a path, [nowhere] if there is none, and the field's name.
 func (obj *Object) at(path string) (*Object, string) {
 	for obj != nil {
 		first, rest, inside := strings.Cut(path, ".")
@@ -33,14 +37,12 @@ func (obj *Object) at(path string) (*Object, string) {
 		}
 		obj, path = obj.inner[first], rest
 	}
-	return obj, path
+	return cmp.Or(obj, nowhere), path
 }
 
 // get is a value of the file or its default. A path has dots between objects, slashes before keys.
 func (obj *Object) get(path string) (any, bool) {
-	if obj, path = obj.at(path); obj == nil {
-		return nil, false
-	}
+	obj, path = obj.at(path)
 	name, keys, deep := strings.Cut(path, "/")
 	v, ok := obj.values[name]
 	if to := obj.class.Alias[name]; !ok && to != "" {
@@ -73,9 +75,7 @@ func (obj *Object) with(path string, v any) *Object {
 
 // pinned reports that a field of the file has a value.
 func (obj *Object) pinned(path string, want any) bool {
-	if obj, path = obj.at(path); obj == nil {
-		return false
-	}
+	obj, path = obj.at(path)
 	if path == "model_type" {
 		return want == obj.class.Type
 	}
@@ -88,21 +88,19 @@ func (obj *Object) pinned(path string, want any) bool {
 
 // saidOf is the file's value of a field.
 func (obj *Object) saidOf(path string) any {
-	if obj, path = obj.at(path); obj == nil {
-		return nil
-	}
+	obj, path = obj.at(path)
 	return obj.said[path]
 }
 
 // unread reports a field of the file that the class does not have.
 func (obj *Object) unread(path string) bool {
 	obj, path = obj.at(path)
-	return obj != nil && obj.Extra[path] != nil
+	return obj.Extra[path] != nil
 }
 
 // rotary is the file's value of a key of rope_parameters, which precedes a computed one.
 func (obj *Object) rotary(path string) (any, bool) {
-	if obj, path = obj.at(path); obj == nil || !strings.HasPrefix(path, "rope_parameters/") || obj.said["rope_parameters"] == nil && obj.said["rope_scaling"] == nil && obj.said["partial_rotary_factor"] == nil {
+	if obj, path = obj.at(path); !strings.HasPrefix(path, "rope_parameters/") || obj.said["rope_parameters"] == nil && obj.said["rope_scaling"] == nil && obj.said["partial_rotary_factor"] == nil {
 		return nil, false
 	}
 	v, ok := obj.get(path)

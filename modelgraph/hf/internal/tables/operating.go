@@ -67,7 +67,7 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 			if !truth(op.on(base).eval(more(op.at[pattern])["there"], numbers)) {
 				continue
 			}
-			made := modelgraph.Layer{Name: filledIn(pattern, numbers), Op: modelgraph.Opaque{}}
+			made := modelgraph.Layer{Name: paths.Filled(pattern, paths.Numbers(base.Name)), Op: modelgraph.Opaque{}}
 			if made.Unit = unit(made.Name); made.Unit == "" && strings.HasPrefix(made.Name, base.Name+".") {
 				made.Unit = cmp.Or(base.Unit, base.Name)
 			}
@@ -280,31 +280,18 @@ func operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
 	if err != nil {
 		return nil, false
 	}
-	switch kind {
-	case "embedding":
-		return operationOf[modelgraph.Embedding](text)
-	case "norm":
-		return operationOf[modelgraph.Norm](text)
-	case "attention":
-		return operationOf[modelgraph.Attention](text)
-	case "mlp":
-		return operationOf[modelgraph.MLP](text)
-	case "moe":
-		return operationOf[modelgraph.MoE](text)
-	case "head":
-		return operationOf[modelgraph.Head](text)
-	case "linear":
-		return operationOf[modelgraph.Linear](text)
-	case "conv":
-		return operationOf[modelgraph.Conv](text)
-	case "state-space":
-		return operationOf[modelgraph.StateSpace](text)
-	case "rotary":
-		return operationOf[modelgraph.Rotary](text)
-	case "parameter":
-		return modelgraph.Parameter{}, true
+	if read := operations[kind]; read != nil {
+		return read(text)
 	}
 	return nil, false
+}
+
+// operations read the kinds of operations.
+var operations = map[string]func(text []byte) (modelgraph.Op, bool){
+	"embedding": operationOf[modelgraph.Embedding], "norm": operationOf[modelgraph.Norm], "attention": operationOf[modelgraph.Attention],
+	"mlp": operationOf[modelgraph.MLP], "moe": operationOf[modelgraph.MoE], "head": operationOf[modelgraph.Head],
+	"linear": operationOf[modelgraph.Linear], "conv": operationOf[modelgraph.Conv], "state-space": operationOf[modelgraph.StateSpace],
+	"rotary": operationOf[modelgraph.Rotary], "parameter": func([]byte) (modelgraph.Op, bool) { return modelgraph.Parameter{}, true },
 }
 
 func operationOf[kind modelgraph.Op](text []byte) (modelgraph.Op, bool) {
@@ -344,15 +331,4 @@ func numbersIn(name string) (numbers []int) {
 		}
 	}
 	return numbers
-}
-
-// filledIn is a name with numbers in place of its stars.
-func filledIn(pattern string, numbers []int) string {
-	parts := strings.Split(pattern, ".")
-	for i := range parts {
-		if parts[i] == "*" && len(numbers) > 0 {
-			parts[i], numbers = strconv.Itoa(numbers[0]), numbers[1:]
-		}
-	}
-	return strings.Join(parts, ".")
 }

@@ -62,7 +62,7 @@ func (in *Release) operationsOf(class *Class) *typeOperations {
 	if in.own != nil {
 		return nil
 	}
-	if line := class.Reviewed(); line != nil {
+	if line := class.reviewed(); line != nil {
 		return line
 	}
 	if in.At != Newest.At {
@@ -74,8 +74,11 @@ func (in *Release) operationsOf(class *Class) *typeOperations {
 	return embedded.First[typeOperations](typeOperationTable, class.head())
 }
 
+// IsReviewed reports a class whose operations are reviewed.
+func (class *Class) IsReviewed() bool { return class.reviewed() != nil }
+
 // reviewed is the line of a class whose operations are reviewed, nil for others.
-func (class *Class) Reviewed() *typeOperations {
+func (class *Class) reviewed() *typeOperations {
 	found := embedded.First[typeOperations](typeReviewedTable, class.head())
 	if found != nil {
 		found.reviewed = true
@@ -114,10 +117,7 @@ type operating struct {
 // operations are the operations of a config; nil if the table does not know them.
 func (tree *Tree) operations(class *Class, root *Object) *operating {
 	line := tree.in.operationsOf(class)
-	if line == nil || !root.usual() {
-		return nil
-	}
-	if !line.allows(root) {
+	if line == nil || !root.usual() || !line.allows(root) {
 		return nil
 	}
 	rules := maps.Clone(line.Rules)
@@ -169,12 +169,8 @@ func (line *typeOperations) allows(root *Object) bool {
 
 // sees reports that operations depend on a field, or that its texts are known.
 func (line *typeOperations) sees(field string) bool {
-	for path := range line.Texts {
-		if strings.HasSuffix(path, field) {
-			return true
-		}
-	}
-	return strings.Contains(fmt.Sprint(line.Layers, line.Rules), "$"+field)
+	known := func(path string) bool { return strings.HasSuffix(path, field) }
+	return slices.ContainsFunc(slices.Collect(maps.Keys(line.Texts)), known) || strings.Contains(fmt.Sprint(line.Layers, line.Rules), "$"+field)
 }
 
 // oneKind reports that a file's layers are all of the operations' kind: with a window, or without.

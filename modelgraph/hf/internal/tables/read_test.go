@@ -22,7 +22,8 @@ type parsed struct {
 }
 
 func parse(data []byte) (config parsed, err error) {
-	return config, cmp.Or(json.Unmarshal(data, &config), json.Unmarshal(data, &config.all))
+	err = cmp.Or(json.Unmarshal(data, &config), json.Unmarshal(data, &config.all))
+	return config, err
 }
 
 // dtype is the type of the config's weights.

@@ -1,3 +1,12 @@
+// Package tables evaluates the tables of releases of Transformers, and that of diffusers: tensors,
+// ties, units, operations and memory of a model class as functions of the fields of its config.
+//
+// A [Release] has a table. [Release.ClassOf] chooses the line of a class, [Release.Tree] evaluates
+// it for a config, and [Tree.Graph] makes the graph. [Release.Names] gives the names that tensors
+// in files can have. A field that the table does not explain is an [*Error] with its name.
+//
+// Package hf reads configs and folders, and chooses the release. This package takes the members of
+// a config as JSON's own types, and never a file.
 package tables
 
 import (
@@ -30,6 +39,7 @@ var Releases = func() (all []*Release) {
 	return all
 }()
 
+// Newest is the newest release with a table.
 var Newest = Releases[len(Releases)-1]
 
 // Alone is the release with a separate span.
@@ -49,3 +59,12 @@ func Newer(version, than string) bool {
 	}
 	return slices.Compare(x[:], y[:]) > 0
 }
+
+// componentTypesGz has diffusers' model classes, in the form of [typesGz]: a constructor's
+// arguments are a class's config (fixtures/oracle/diffusing.py writes it).
+//
+//go:embed types-diffusers.jsonl.gz
+var componentTypesGz []byte
+
+// Components is the release of diffusers that has a table.
+var Components = &Release{Name: "0.42.1", own: embedded.New("types-diffusers.jsonl.gz", componentTypesGz)}

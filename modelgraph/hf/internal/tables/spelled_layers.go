@@ -17,12 +17,7 @@ func deepseekV4(said fieldsOf, c *ConfigClass) {
 		})
 	}
 	if hashed, ok := number(said.take("num_hash_layers")); ok {
-		said.list("mlp_layer_types", n, func(i int) any {
-			if float64(i) < hashed {
-				return "hash_moe"
-			}
-			return "moe"
-		})
+		said.firstOnes("mlp_layer_types", n, hashed, "hash_moe", "moe")
 	}
 	for from, kind := range map[string]string{"compress_rate_csa": "compressed_sparse_attention", "compress_rate_hca": "heavily_compressed_attention"} {
 		if rate := said.take(from); rate != nil {
@@ -58,17 +53,17 @@ func kimiLinear(said fieldsOf, c *ConfigClass) {
 		})
 	}
 	if dense, ok := number(said.take("first_k_dense_replace")); ok {
-		said.denseFirst(n, dense)
+		said.firstOnes("mlp_layer_types", n, dense, "dense", "sparse")
 	}
 }
 
-// denseFirst sets the kinds of the feed-forward parts: the first are dense.
-func (said fieldsOf) denseFirst(n, dense float64) {
-	said.list("mlp_layer_types", n, func(i int) any {
-		if float64(i) < dense {
-			return "dense"
+// firstOnes sets a field to one text for the first of n layers, and to another for the rest.
+func (said fieldsOf) firstOnes(name string, n, first float64, text, rest string) {
+	said.list(name, n, func(i int) any {
+		if float64(i) < first {
+			return text
 		}
-		return "sparse"
+		return rest
 	})
 }
 

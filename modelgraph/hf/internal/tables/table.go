@@ -142,29 +142,20 @@ func (in *Release) Class(name, config string) (found *Class) {
 // lines reads the lines that begin so.
 func lines[kind any](in *Release, head string) iter.Seq[*kind] {
 	return func(yield func(*kind) bool) {
+		from, found := []*embedded.Table{typeTable, olderTypeTable}, false
 		if in.own != nil {
-			for text := range in.own.Lines(head) {
-				read := new(kind)
-				in.own.Read(text, read)
-				if !yield(read) {
-					return
-				}
-			}
-			return
+			from = []*embedded.Table{in.own}
 		}
-		found := false
-		for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
+		for _, table := range from {
 			for text := range table.Lines(head) {
-				tab := bytes.LastIndexByte(text, '\t')
-				span := spanOf(string(text[tab+1:]))
-				if span>>in.At&1 == 0 {
+				text, releases, several := bytes.Cut(text, []byte{'\t'})
+				if span := spanOf(string(releases)); several && span>>in.At&1 == 0 {
 					continue
-				}
-				if in.span != nil {
+				} else if several && in.span != nil {
 					*in.span &= span
 				}
 				read := new(kind)
-				table.Read(text[:tab], read)
+				table.Read(text, read)
 				if found = true; !yield(read) {
 					return
 				}
