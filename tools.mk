@@ -175,21 +175,21 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1 or cells
 		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==$(if $(TABLE)$(TYPES),$(or $(TABLE),5.24.0) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(PEAKS),peft==0.21.0) $(if $(COMPONENTS)$(DIFFUSERS),diffusers==0.42.1)); fi; \
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(TABLE)" ]; then \
-		write() { "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "$$work/table.gz" "$$work/types.jsonl.gz" "$$@"; "$$python" fixtures/oracle/releases.py modelgraph/hf "$$work/table.gz"; }; \
+		write() { "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "$$work/table.gz" "$$work/types.jsonl.gz" "$$@"; "$$python" fixtures/oracle/releases.py modelgraph/hf/internal/tables "$$work/table.gz"; }; \
 		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/types.jsonl.gz" DEVMAP_TYPES_OF="$(TABLE)"; \
-		write; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v > "$$work/log" || write leave "$$work/log"; \
-		$(GO) test -c -o "$$work/hf.test" ./modelgraph/hf; \
-		"$$python" fixtures/oracle/rounds.py modelgraph/hf "$$work/hf.test" "$${CACHE:-$$work/cache}" "$$work" $(or $(SEED),1); \
-		$(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
+		write; $(GO) test ./modelgraph/hf/internal/tables -count=1 -run '^TestTypes$$' -v > "$$work/log" || write leave "$$work/log"; \
+		$(GO) test -c -o "$$work/tables.test" ./modelgraph/hf/internal/tables; \
+		"$$python" fixtures/oracle/rounds.py modelgraph/hf/internal/tables "$$work/tables.test" "$${CACHE:-$$work/cache}" "$$work" $(or $(SEED),1); \
+		$(GO) test ./modelgraph/hf/internal/tables -count=1 -run '^TestTypes$$' -v | grep -v refused; \
 	elif [ -n "$(TYPES)" ]; then \
 		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/each.gz"; parts=$$(getconf _NPROCESSORS_ONLN); \
-		for part in $$(seq 0 $$((parts - 1))); do "$$python" fixtures/oracle/held_out.py modelgraph/hf/types.jsonl.gz "$$work/each.$$part" $(or $(SEED),1) each $(TYPES) $$part $$parts & done; wait; \
-		cat "$$work"/each.* | gzip > "$$DEVMAP_TYPES"; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
+		for part in $$(seq 0 $$((parts - 1))); do "$$python" fixtures/oracle/held_out.py modelgraph/hf/internal/tables/types.jsonl.gz "$$work/each.$$part" $(or $(SEED),1) each $(TYPES) $$part $$parts & done; wait; \
+		cat "$$work"/each.* | gzip > "$$DEVMAP_TYPES"; $(GO) test ./modelgraph/hf/internal/tables -count=1 -run '^TestTypes$$' -v | grep -v refused; \
 	elif [ -n "$(DIFFUSERS)" ]; then \
-		table=modelgraph/hf/types-diffusers.jsonl.gz; export OMP_NUM_THREADS=1; \
+		table=modelgraph/hf/internal/tables/types-diffusers.jsonl.gz; export OMP_NUM_THREADS=1; \
 		"$$python" fixtures/oracle/diffusing.py $${CACHE:-$$work/cache} $$table fixtures/oracle/types-diffusers.jsonl.gz; \
 		"$$python" fixtures/oracle/diffusing.py held $$table "$$work/held" $(or $(SEED),1) 300; \
-		DEVMAP_COMPONENT_TYPES="$$work/held" $(GO) test ./modelgraph/hf -count=1 -run '^TestComponentTypes$$' -v | grep -v refused; \
+		DEVMAP_COMPONENT_TYPES="$$work/held" $(GO) test ./modelgraph/hf/internal/tables -count=1 -run '^TestComponentTypes$$' -v | grep -v refused; \
 	elif [ -n "$(OPENPI)" ]; then \
 		OPENPI="$(OPENPI)" "$$python" fixtures/oracle/openpi.py > "$$work/openpi.json.gz"; \
 		DEVMAP_OPENPI="$$work/openpi.json.gz" $(GO) test ./modelgraph/hf ./costmodel/internal/accuracy -count=1 -run '^(TestPi0|TestAccuracyJAX.*)$$'; \

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -97,7 +98,7 @@ func (assigned *assignment) index() {
 func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer bool) {
 	l := &assigned.graph.Layers[layer]
 	fill := &filling{name: modelgraph.FullName(l.Name, t.Name), layer: layer, tensor: t, buffer: buffer}
-	fill.module = parent(fill.name)
+	fill.module = paths.Parent(fill.name)
 	assigned.state[fill.name] = fill
 	assigned.order = append(assigned.order, fill)
 	if t.Name != "" { // no bare parameter
@@ -124,22 +125,10 @@ func (assigned *assignment) place(t *safetensors.Tensor) {
 
 // rebuild makes the graph again, since its sizes and ties have changed.
 func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
-	for i := range assigned.graph.Layers {
-		for j := range assigned.graph.Layers[i].Params {
-			assigned.graph.Layers[i].Params[j].Owner = ""
-		}
-	}
-	graph, err := modelgraph.New(assigned.graph.Name, assigned.graph.Layers, assigned.ties)
+	graph, err := relaid(assigned.graph, assigned.graph.Layers, assigned.ties)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
+		return nil, err
 	}
-	if err := modelgraph.Join(graph, assigned.graph.Joined); err != nil {
-		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
-	}
-	graph.Unknown, graph.AutoClass = assigned.graph.Unknown, assigned.graph.AutoClass
-	graph.Source, graph.Family, graph.Class, graph.MaxSeq = assigned.graph.Source, assigned.graph.Family, assigned.graph.Class, assigned.graph.MaxSeq
-	graph.Folder, graph.Config = assigned.graph.Folder, assigned.graph.Config
-	graph.DType = assigned.graph.DType
 	if graph.DType == noType {
 		graph.DType = mostlyFloat(graph)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -63,14 +64,6 @@ func (assigned *assignment) choose(fill *filling) {
 	fill.pieces = []piece{retained}
 }
 
-func elements(shape []int64) int64 {
-	count := int64(1)
-	for _, d := range shape {
-		count *= d
-	}
-	return count
-}
-
 // misfit reports a tensor whose shape is not the module's.
 func (assigned *assignment) misfit(fill *filling, shape []int64) error {
 	p := fill.pieces[0].stored
@@ -100,14 +93,14 @@ func (assigned *assignment) storedType(fill *filling) modelgraph.DType {
 func (assigned *assignment) parts(fill *filling) []modelgraph.Part {
 	parts := make([]modelgraph.Part, len(fill.pieces))
 	for i, p := range fill.pieces {
-		parts[i] = storedPart(assigned.ck, p.stored)
+		parts[i] = paths.Part(assigned.ck, p.stored)
 	}
 	return parts
 }
 
 // at is the place of a stored tensor, for messages.
 func (assigned *assignment) at(t *safetensors.Tensor) string {
-	return fmt.Sprintf("%s: tensor %q", storedFile(assigned.ck, t), clipName(t.Name))
+	return fmt.Sprintf("%s: tensor %q", paths.File(assigned.ck, t), clipName(t.Name))
 }
 
 func (assigned *assignment) warn(format string, args ...any) {

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"strings"
 )
 
 // mention is the size from which tensors left out on purpose deserve a warning.
@@ -68,4 +69,28 @@ func (assigned *assignment) leftOver() []string {
 // exact reports whether every parameter was filled and every tensor used.
 func (assigned *assignment) exact() bool {
 	return assigned.missing.count == 0 && assigned.unexpected.count == 0
+}
+
+// tally counts tensors for a warning.
+type tally struct {
+	count int
+	bytes int64
+	first []string
+}
+
+func (counted *tally) add(name string, bytes int64) {
+	counted.count++
+	counted.bytes += bytes
+	if len(counted.first) < 3 {
+		counted.first = append(counted.first, fmt.Sprintf("%q", clipName(name)))
+	}
+}
+
+// names are the first few, and how many more there are.
+func (counted *tally) names() string {
+	text := strings.Join(counted.first, ", ")
+	if count := counted.count - len(counted.first); count > 0 {
+		text += fmt.Sprintf(" and %d more", count)
+	}
+	return text
 }

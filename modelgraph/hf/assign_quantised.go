@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -34,7 +35,7 @@ func packs(dtype modelgraph.DType) bool {
 // that it is one, or the config has a method and the module has own weights.
 func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	module, layer, ok := assigned.moduleAbove(place.name)
-	if !ok || !quantisedName(place.name) && (!assigned.configured || parent(place.name) != module && !assigned.belowWeight(place.name, module)) {
+	if !ok || !quantisedName(place.name) && (!assigned.configured || paths.Parent(place.name) != module && !assigned.belowWeight(place.name, module)) {
 		return false
 	}
 	assigned.quantised[module] = true
@@ -62,7 +63,7 @@ func (assigned *assignment) packed(fill *filling, dtype modelgraph.DType) bool {
 
 // moduleAbove is the deepest module above a name that has parameters.
 func (assigned *assignment) moduleAbove(name string) (module string, layer int, ok bool) {
-	for path := parent(name); path != ""; path = parent(path) {
+	for path := paths.Parent(name); path != ""; path = paths.Parent(path) {
 		if i, ok := assigned.modules[path]; ok {
 			return path, i, strings.HasPrefix(name, assigned.graph.Layers[i].Name+".")
 		}
@@ -75,21 +76,12 @@ func (assigned *assignment) attach() {
 	if len(assigned.quantised) == 0 {
 		return
 	}
-	replaced := make(map[*modelgraph.Tensor]bool)
-	for _, fill := range assigned.order {
-		if len(fill.pieces) == 0 && !fill.shared && assigned.quantised[fill.module] {
-			replaced[fill.tensor] = true
-		}
-	}
 	for i := range assigned.graph.Layers {
 		layer := &assigned.graph.Layers[i]
-		retained := make([]modelgraph.Tensor, 0, len(layer.Params))
-		for j := range layer.Params {
-			if !replaced[&layer.Params[j]] {
-				retained = append(retained, layer.Params[j])
-			}
-		}
-		layer.Params = retained
+		layer.Params = slices.DeleteFunc(slices.Clone(layer.Params), func(t modelgraph.Tensor) bool {
+			fill := assigned.state[modelgraph.FullName(layer.Name, t.Name)]
+			return len(fill.pieces) == 0 && !fill.shared && assigned.quantised[fill.module]
+		})
 	}
 	for _, fill := range assigned.extraOrder {
 		layer := &assigned.graph.Layers[fill.layer]

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // badSizes are values that no size may have.
@@ -19,7 +21,7 @@ var badSizes = []string{
 
 // nullable are the sizes that may be null: Transformers' config classes give them None (or, in
 // remote code, a default of None).
-var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_token_len max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
+var nullable = tables.WordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_token_len max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
 
 // TestBadSizes: in every family and field, a value that is not a size is refused with the field and
 // the value. No default replaces it.
@@ -80,7 +82,7 @@ func TestBadSizes(t *testing.T) {
 func checkBadSize(t *testing.T, base fields, place, bad string) {
 	t.Helper()
 	value := json.RawMessage(bad)
-	if slices.Contains(nonFinite, bad) {
+	if slices.Contains(spell.NonFinite, bad) {
 		value = json.RawMessage(`"` + bad + `"`)
 	}
 	c := having(base, place, value)
@@ -91,7 +93,7 @@ func checkBadSize(t *testing.T, base fields, place, bad string) {
 	if err == nil && (bad == "0" || bad == "[4096]") {
 		return
 	}
-	var refused *typeError // a table differs
+	var refused *tables.Error // a table differs
 	if errors.As(err, &refused) && bad == "0" {
 		return
 	}
@@ -103,7 +105,7 @@ func checkBadSize(t *testing.T, base fields, place, bad string) {
 
 // asQuoted is a word outside JSON as the test's encoder has to write it.
 func asQuoted(bad string) string {
-	if slices.Contains(nonFinite, bad) {
+	if slices.Contains(spell.NonFinite, bad) {
 		return `"` + bad + `"`
 	}
 	return bad
@@ -129,7 +131,7 @@ func TestNotFinite(t *testing.T) {
 		`"\\" NaN`:                       `"\\" "NaN"`,
 		strings.Repeat("NaN ", 1_000_00): strings.Repeat(`"NaN" `, 1_000_00),
 	} {
-		if got := string(pythonJSON([]byte(text))); got != want {
+		if got := string(spell.JSON([]byte(text))); got != want {
 			t.Errorf("%.40s becomes %.40s, want %.40s", text, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -89,15 +90,6 @@ var int64Type = typeNamed("I64")
 // boolType is for masks.
 var boolType = typeNamed("BOOL")
 
-// typeNamed is a type that this package names itself.
-func typeNamed(name string) modelgraph.DType {
-	dtype, err := modelgraph.ParseDType(name)
-	if err != nil {
-		panic(err)
-	}
-	return dtype
-}
-
 // tensor is one parameter [shape].
 func tensor(name string, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape}
@@ -160,3 +152,14 @@ func (modules *builder) graph(name string, dtype modelgraph.DType) (*modelgraph.
 	}
 	return graph, err
 }
+
+// dot joins the parts of a module path, leaving out empty ones.
+func dot(parts ...string) string {
+	out := ""
+	for _, path := range parts {
+		out = modelgraph.FullName(out, path)
+	}
+	return out
+}
+
+func indexed(prefix string, i int64) string { return fmt.Sprintf("%s.%d", prefix, i) }

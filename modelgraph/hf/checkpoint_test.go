@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // stored is a tensor of a test checkpoint. Its data is fill, repeated.
@@ -20,7 +21,7 @@ type stored struct {
 	fill  byte
 }
 
-func (s stored) bytes() int64 { return elements(s.shape) * s.dtype.Bits() / 8 }
+func (s stored) bytes() int64 { return tables.Elements(s.shape) * s.dtype.Bits() / 8 }
 
 func writeFile(tb testing.TB, path string, tensors []stored) {
 	tb.Helper()

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // keepFloat32 sets float32 for parameters that keep it in a model of a half type: by
@@ -22,7 +24,7 @@ func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelg
 		for j := range layer.Params {
 			param := &layer.Params[j]
 			name := modelgraph.FullName(layer.Name, param.Name)
-			if param.DType == noType && (planned != nil && planned(name) || slices.Contains(class.Made, starred(name))) {
+			if param.DType == noType && (planned != nil && planned(name) || slices.Contains(class.Made, paths.Starred(name))) {
 				param.DType = modelgraph.F32
 			}
 		}
@@ -32,11 +34,11 @@ func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelg
 // float32Names reports the parameters that stay, nil for none.
 func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) func(name string) bool {
 	in := cfg.shared.in
-	config := in.configOf(cfg.name("model_type"))
+	config := in.ConfigOf(cfg.name("model_type"))
 	model, _, _ := strings.Cut(class.Class, "For")
 	for _, name := range []string{class.Class, model + "ForCausalLM", model + "Model"} {
-		if tabled := in.class(name, config); tabled != nil && tabled.Config == config {
-			return anyIn(tabled.float32Names(dtype))
+		if tabled := in.Class(name, config); tabled != nil && tabled.Config == config {
+			return tables.AnyIn(tabled.Float32Names(dtype))
 		}
 	}
 	var names []string
@@ -53,7 +55,7 @@ func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) func(
 	})
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return anyIn(names)
+	return tables.AnyIn(names)
 }
 
 // save marks the buffers that state dicts include, by their patterns.
@@ -61,7 +63,7 @@ func (modules *builder) save(stored []string) {
 	for i := range modules.layers {
 		layer := &modules.layers[i]
 		for j := range layer.Buffers {
-			name := starred(modelgraph.FullName(layer.Name, layer.Buffers[j].Name))
+			name := paths.Starred(modelgraph.FullName(layer.Name, layer.Buffers[j].Name))
 			layer.Buffers[j].Persistent = layer.Buffers[j].Persistent || slices.Contains(stored, name)
 		}
 	}

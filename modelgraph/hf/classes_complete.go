@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 )
 
 // tie adds tied tensors that are not stored (modeling_utils.py: tie_weights), and marks stored
@@ -62,7 +64,7 @@ func (l *listed) always(x, y string) bool {
 // any reports whether a tensor of the pattern is stored.
 func (l *listed) any(pattern string) bool {
 	for name := range l.tensors {
-		if l.pats.match(name) == pattern {
+		if l.pats.Match(name) == pattern {
 			return true
 		}
 	}
@@ -132,7 +134,7 @@ func (l *listed) covered(pattern string) bool {
 	if unit := l.inUnit(pattern); unit != "" {
 		return len(l.counted[unit]) > 0 || l.modulesBelow(unit)
 	}
-	module := parent(pattern)
+	module := paths.Parent(pattern)
 	if module == "" || l.hasModules(module) { // a bare tensor has its own key
 		return l.any(pattern)
 	}
@@ -164,12 +166,12 @@ func (l *listed) instances(pattern string) []string {
 // hasModules reports whether a module, or a pattern of one, has modules below it. Its own tensors
 // then have separate keys.
 func (l *listed) hasModules(module string) bool {
-	nodes := l.pats.walk(module)
+	nodes := l.pats.Walk(module)
 	if len(nodes) != strings.Count(module, ".")+1 {
 		return false
 	}
-	for _, child := range nodes[len(nodes)-1].children {
-		if len(child.children) > 0 {
+	for _, child := range nodes[len(nodes)-1].Children {
+		if len(child.Children) > 0 {
 			return true
 		}
 	}

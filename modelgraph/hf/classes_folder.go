@@ -2,12 +2,13 @@ package hf
 
 import (
 	"fmt"
-	"path/filepath"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -30,7 +31,7 @@ type listed struct {
 	in    string // the release of Transformers
 	tied  bool   // word embeddings are
 	names *loading
-	pats  *patterns
+	pats  *paths.Patterns
 	split map[string]bool // patterns of modules that are not
 
 	tensors  map[string]*moduleTensor // by name in the module tree
@@ -58,7 +59,7 @@ func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, er
 	if err != nil {
 		return nil, err
 	}
-	l := &listed{class: class, needs: class.Params[:class.Default], ck: ck, dir: dir, in: releases[0].name, tied: tiesWords(cfg, class)}
+	l := &listed{class: class, needs: class.Params[:class.Default], ck: ck, dir: dir, in: tables.Releases[0].Name, tied: tiesWords(cfg, class)}
 	return l.graph(cfg, reason)
 }
 
@@ -122,22 +123,15 @@ func tiesWords(cfg *config, class *listedClass) bool {
 
 // read places every stored tensor, then adds the framework's other modules.
 func (l *listed) read() error {
-	buffers := make([]string, 0, len(l.class.Buffers))
-	for b := range l.class.Buffers {
-		buffers = append(buffers, b)
-	}
-	slices.Sort(buffers)
-	l.pats = newPatterns(slices.Concat(l.class.Params, buffers))
+	buffers := slices.Sorted(maps.Keys(l.class.Buffers))
+	l.pats = paths.NewPatterns(slices.Concat(l.class.Params, buffers))
 	for _, name := range l.class.NoSplit {
 		l.split[name] = true
 	}
 	l.names = &loading{prefix: l.class.Prefix, renames: []rename{l.rename}}
 	l.names.add(rulesOf("legacy"), nil)
-	for _, expr := range append(slices.Clone(l.class.Ignored), `rotary_emb\.inv_freq`, `(^|\.)position_ids$`) {
-		if re, err := regexp.Compile(expr); err == nil { // Go has no lookahead: such a name is then a strange one
-			l.names.ignore = append(l.names.ignore, re)
-		}
-	}
+	l.names.leave(l.class.Ignored)
+	l.names.ignore = append(l.names.ignore, ignoreInvFreq, ignorePositionIDs)
 	for i := range l.ck.Tensors {
 		if err := l.place(&l.ck.Tensors[i]); err != nil {
 			return err
@@ -160,13 +154,13 @@ func (l *listed) read() error {
 }
 
 func (l *listed) rename(name string) string {
-	if to, ok := l.class.Renames[starred(name)]; ok {
-		return filled(to, numbers(name))
+	if to, ok := l.class.Renames[paths.Starred(name)]; ok {
+		return paths.Filled(to, paths.Numbers(name))
 	}
 	return name
 }
 
-func (l *listed) has(name string) bool { return l.pats.match(name) != "" }
+func (l *listed) has(name string) bool { return l.pats.Match(name) != "" }
 
 // place finds the tensor that a stored one becomes.
 func (l *listed) place(t *safetensors.Tensor) error {
@@ -179,13 +173,13 @@ func (l *listed) place(t *safetensors.Tensor) error {
 	}
 	for _, base := range weightsBehind(t.Name) { // next to the weight whose storage it is part of
 		if s, ok := l.names.module(base, l.has); ok {
-			return l.hold(parent(s.name)+"."+storageLeaf(t.Name), t)
+			return l.hold(paths.Parent(s.name)+"."+storageLeaf(t.Name), t)
 		}
 	}
 	// A bias that the config switches on lies in a module that is known.
-	if up, last := cutLast(t.Name); last == "bias" {
+	if up, last := paths.CutLast(t.Name); last == "bias" {
 		if s, ok := l.names.module(up+".weight", l.has); ok {
-			return l.hold(parent(s.name)+".bias", t)
+			return l.hold(paths.Parent(s.name)+".bias", t)
 		}
 	}
 	if l.class.Converted {
@@ -223,7 +217,7 @@ func (l *listed) hold(name string, t *safetensors.Tensor) error {
 		tensor = &moduleTensor{name: name}
 		l.tensors[name] = tensor
 		l.note(name)
-	} else if _, joined := l.class.Renames[starred(t.Name)]; !joined {
+	} else if _, joined := l.class.Renames[paths.Starred(t.Name)]; !joined {
 		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(tensor.pieces[0].Name), clipName(t.Name), clipName(name))}
 	}
 	tensor.pieces = append(tensor.pieces, t)
@@ -233,18 +227,18 @@ func (l *listed) hold(name string, t *safetensors.Tensor) error {
 // note remembers the modules and the list members on a name's path.
 func (l *listed) note(name string) {
 	at := 0
-	nodes := l.pats.walk(name)
+	nodes := l.pats.Walk(name)
 	for i, node := range nodes {
 		end := strings.IndexByte(name[at:], '.')
 		if end < 0 {
 			break
 		}
 		at += end
-		if prefix := name[:at]; node.isStar() && !slices.Contains(l.counted[node.path], prefix) {
-			l.counted[node.path] = append(l.counted[node.path], prefix)
+		if prefix := name[:at]; node.IsStar() && !slices.Contains(l.counted[node.Path], prefix) {
+			l.counted[node.Path] = append(l.counted[node.Path], prefix)
 		}
 		if i == strings.Count(name, ".")-1 {
-			l.modules[node.path] = true
+			l.modules[node.Path] = true
 		}
 		at++
 	}
@@ -253,8 +247,8 @@ func (l *listed) note(name string) {
 // unitOf is the outermost module on a name's path that is not split, or "".
 func (l *listed) unitOf(name string) string {
 	parts := strings.Split(name, ".")
-	for i, node := range l.pats.walk(name) {
-		if l.split[node.path] {
+	for i, node := range l.pats.Walk(name) {
+		if l.split[node.Path] {
 			return strings.Join(parts[:i+1], ".")
 		}
 	}
@@ -269,9 +263,4 @@ func (l *listed) inUnit(pattern string) string {
 		}
 	}
 	return ""
-}
-
-// part is where a stored tensor lies, as a path that opens from here.
-func (l *listed) part(t *safetensors.Tensor) modelgraph.Part {
-	return modelgraph.Part{Name: t.Name, File: filepath.Join(l.ck.Dir, filepath.FromSlash(l.ck.Files[t.File])), DType: t.DType, Begin: t.Begin, End: t.End}
 }

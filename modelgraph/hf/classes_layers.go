@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -13,22 +15,22 @@ import (
 // of a module with submodules is a layer. Units of a class without no-split modules are the members
 // of its outermost lists.
 func (l *listed) layers() []modelgraph.Layer {
-	names := slices.SortedFunc(maps.Keys(l.tensors), l.pats.compare)
+	names := slices.SortedFunc(maps.Keys(l.tensors), l.pats.Compare)
 	unit := l.unitOf
 	if len(l.split) == 0 {
 		checkpoint := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(names))}
 		for i, name := range names {
 			checkpoint.Tensors[i].Name = name
 		}
-		lists := newTree(checkpoint)
-		unit = func(name string) string { return lists.unit(parent(name)) }
+		lists := paths.NewTree(checkpoint)
+		unit = func(name string) string { return lists.Unit(paths.Parent(name)) }
 		l.warnings = append(l.warnings, "Transformers does not say which modules of "+l.class.Class+" must not be split: those of its outermost lists are kept whole")
 	}
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
 	for _, name := range names {
 		tensor, u := l.tensors[name], unit(name)
-		module := parent(name)
+		module := paths.Parent(name)
 		if u == "" && (module == "" || l.hasModules(module)) {
 			module = name
 		}
@@ -45,14 +47,14 @@ func (l *listed) layers() []modelgraph.Layer {
 			continue
 		}
 		t := l.tensor(tensor, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
-		if persistent, buffer := l.class.Buffers[l.pats.match(name)]; buffer {
+		if persistent, buffer := l.class.Buffers[l.pats.Match(name)]; buffer {
 			t.Persistent = persistent
 			layers[i].Buffers = append(layers[i].Buffers, t)
 		} else {
 			layers[i].Params = append(layers[i].Params, t)
 		}
 	}
-	return inOrder(layers)
+	return paths.InOrder(layers)
 }
 
 // present reports a tensor that is stored or tied to a stored one. Buffers need only a key.
@@ -69,8 +71,8 @@ func (l *listed) tensor(tensor *moduleTensor, name string) modelgraph.Tensor {
 	t := modelgraph.Tensor{Name: name, Shape: slices.Clone(first.Shape), DType: first.DType}
 	var total int64
 	for _, p := range from.pieces {
-		t.Parts = append(t.Parts, l.part(p))
-		total += elements(p.Shape)
+		t.Parts = append(t.Parts, paths.Part(l.ck, p))
+		total += tables.Elements(p.Shape)
 		if p.DType.Bits() > t.DType.Bits() {
 			t.DType = p.DType
 		}

@@ -45,10 +45,5 @@ type listedClass struct {
 // findClass looks a class up; nil if Transformers 5.17 has no such class for the model type, or it
 // was not built for the table.
 func findClass(class, modelType string) *listedClass {
-	for line := range listedClassTable.Lines(fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType)) {
-		found := new(listedClass)
-		listedClassTable.Read(line, found)
-		return found
-	}
-	return nil
+	return embedded.First[listedClass](listedClassTable, fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 )
 
 // listedFolderCase is a small model that Transformers 5.17 saved, and its device map's modules
@@ -101,7 +102,7 @@ func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 		}
 	}
 	device := func(name string) int {
-		for n := name; n != ""; n = parent(n) {
+		for n := name; n != ""; n = paths.Parent(n) {
 			if u, ok := keys[n]; ok {
 				if s := set[u]; s > 0 {
 					return s - 1
@@ -219,22 +220,22 @@ func TestJoined(t *testing.T) {
 
 // TestPatterns: a literal part precedes a star, which matches numbers; names are in module order.
 func TestPatterns(t *testing.T) {
-	p := newPatterns([]string{"embed.weight", "layers.*.0.weight", "layers.*.norm.weight", "head.2.weight"})
+	p := paths.NewPatterns([]string{"embed.weight", "layers.*.0.weight", "layers.*.norm.weight", "head.2.weight"})
 	for name, want := range map[string]string{
 		"embed.weight": "embed.weight", "layers.7.0.weight": "layers.*.0.weight", "layers.7.1.weight": "", "layers.x.0.weight": "",
 		"head.2.weight": "head.2.weight", "head.3.weight": "", "layers.7": "", "layers.7.0.weight.more": "", "": "",
 	} {
-		if got := p.match(name); got != want {
+		if got := p.Match(name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
 	}
 	names := []string{"zebra", "head.2.weight", "layers.10.0.weight", "layers.9.norm.weight", "layers.9.0.weight", "embed.weight", "layers.9.0.more"}
-	slices.SortFunc(names, p.compare)
+	slices.SortFunc(names, p.Compare)
 	want := "embed.weight layers.9.0.weight layers.9.0.more layers.9.norm.weight layers.10.0.weight head.2.weight zebra"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := filled("a.*.b.*.c", []string{"3", "4", "5"}); got != "a.3.b.4.c" || starred("a.3.b.44.c") != "a.*.b.*.c" {
-		t.Errorf("%s, %s", got, starred("a.3.b.44.c"))
+	if got := paths.Filled("a.*.b.*.c", []string{"3", "4", "5"}); got != "a.3.b.4.c" || paths.Starred("a.3.b.44.c") != "a.*.b.*.c" {
+		t.Errorf("%s, %s", got, paths.Starred("a.3.b.44.c"))
 	}
 }

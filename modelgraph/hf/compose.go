@@ -2,6 +2,8 @@ package hf
 
 import (
 	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // composed is the shape that a conversion makes of its pieces, which are sorted by member, then by
@@ -24,7 +26,7 @@ func composed(pieces []piece, want []int64) []int64 {
 	}
 	var total int64
 	for i := range pieces {
-		total += elements(pieces[i].stored.Shape)
+		total += tables.Elements(pieces[i].stored.Shape)
 	}
 	return []int64{total}
 }

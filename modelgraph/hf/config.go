@@ -7,7 +7,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
+
+// Short names that all readers use.
+var clipName, short, typeNamed, empty = spell.Clip, spell.Short, spell.DType, tables.Empty
 
 // config is a config.json or an object inside one, with its class's defaults.
 type config struct {
@@ -36,7 +41,7 @@ func newConfig(file, prefix string, members map[string]jsontext.Value, shared *r
 
 // reading is shared by a config and the objects inside it.
 type reading struct {
-	in     *release        // of Transformers
+	in     *tables.Release // of Transformers
 	asked  bool            // the user names it
 	drifts []string        // how other releases read the config
 	linear []string        // modules that are nn.Linear, with stars, if the table names them
@@ -50,8 +55,8 @@ type reading struct {
 }
 
 func parseConfig(file string, data []byte) (*config, error) {
-	cfg := newConfig(file, "", nil, &reading{in: newest, read: make(map[string]bool)})
-	if err := modelgraph.DecodeJSON(file, pythonJSON(data), &cfg.members, false); err != nil {
+	cfg := newConfig(file, "", nil, &reading{in: tables.Newest, read: make(map[string]bool)})
+	if err := modelgraph.DecodeJSON(file, spell.JSON(data), &cfg.members, false); err != nil {
 		return nil, err
 	}
 	return cfg, nil

@@ -6,19 +6,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // dims reads a list of sizes; nil if the field is absent or null. A number counts as a list of one.
 func (cfg *fieldReader) dims(name string) []int64 {
-	if !cfg.has(name) {
-		return nil
-	}
-	if cfg.members[name].Kind() == '0' {
+	if cfg.has(name) && cfg.members[name].Kind() == '0' {
 		return []int64{cfg.dim(0, name)}
 	}
-	var raw []jsontext.Value
-	if json.Unmarshal(cfg.members[name], &raw) != nil || len(raw) > maxLayers {
-		cfg.fail(name, "%s is not a list of sizes", short(cfg.members[name]))
+	raw := listOf[jsontext.Value](&cfg.fieldSet, name, "sizes")
+	if raw == nil {
 		return nil
 	}
 	out := make([]int64, len(raw))
@@ -33,43 +31,25 @@ func (cfg *fieldReader) dims(name string) []int64 {
 	return out
 }
 
-// strs reads a list of strings; nil if the field is absent or null.
+// listOf reads a list of what; nil if the field is absent or null.
+func listOf[item any](cfg *fieldSet, name, what string) (list []item) {
+	if cfg.has(name) && (json.Unmarshal(cfg.members[name], &list) != nil || len(list) > maxLayers) {
+		cfg.fail(name, "%s is not a list of %s", short(cfg.members[name]), what)
+		return nil
+	}
+	return list
+}
+
 func (cfg *fieldReader) strs(name string) []string {
-	if !cfg.has(name) {
-		return nil
-	}
-	var out []string
-	if json.Unmarshal(cfg.members[name], &out) != nil || len(out) > maxLayers {
-		cfg.fail(name, "%s is not a list of strings", short(cfg.members[name]))
-		return nil
-	}
-	return out
+	return listOf[string](&cfg.fieldSet, name, "strings")
 }
 
-// numbers reads a list of numbers; nil if the field is absent or null.
 func (cfg *fieldReader) numbers(name string) []float64 {
-	if !cfg.has(name) {
-		return nil
-	}
-	var out []float64
-	if json.Unmarshal(cfg.members[name], &out) != nil || len(out) > maxLayers {
-		cfg.fail(name, "%s is not a list of numbers", short(cfg.members[name]))
-		return nil
-	}
-	return out
+	return listOf[float64](&cfg.fieldSet, name, "numbers")
 }
 
-// arrays reads a list of lists; nil if the field is absent or null.
 func (cfg *fieldReader) arrays(name string) [][]jsontext.Value {
-	if !cfg.has(name) {
-		return nil
-	}
-	var out [][]jsontext.Value
-	if json.Unmarshal(cfg.members[name], &out) != nil || len(out) > maxLayers {
-		cfg.fail(name, "%s is not a list of lists", short(cfg.members[name]))
-		return nil
-	}
-	return out
+	return listOf[[]jsontext.Value](&cfg.fieldSet, name, "lists")
 }
 
 // perLayer reads a size that all layers have, or a list with one a layer.
@@ -89,7 +69,5 @@ func (cfg *fieldReader) perLayer(name string, layers int64) []int64 {
 
 // uneven refuses a list that has no entry for each layer.
 func (cfg *fieldSet) uneven(name string, entries int, layers int64) {
-	cfg.fail(name, unevenText, entries, layers, cfg.shared.in.name)
+	cfg.fail(name, tables.UnevenText, entries, layers, cfg.shared.in.Name)
 }
-
-const unevenText = "%v entries for num_hidden_layers %v: Transformers %s refuses them together; correct one"

@@ -13,7 +13,7 @@ import (
 func (cfg *config) sub(name string) *config {
 	s := newConfig(cfg.file, cfg.prefix+name+".", nil, cfg.shared)
 	if cfg.has(name) && json.Unmarshal(cfg.members[name], &s.members) != nil {
-		cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(cfg.members[name]), cfg.shared.in.name)
+		cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(cfg.members[name]), cfg.shared.in.Name)
 	}
 	cfg.shared.opened = append(cfg.shared.opened, s)
 	return s
@@ -27,11 +27,7 @@ func (cfg *config) kind(known ...string) {
 }
 
 func (cfg *config) objects(name string) []*config {
-	var raw []map[string]jsontext.Value
-	if cfg.has(name) && (json.Unmarshal(cfg.members[name], &raw) != nil || len(raw) > maxLayers) {
-		cfg.fail(name, "%s is not a list of objects", short(cfg.members[name]))
-		return nil
-	}
+	raw := listOf[map[string]jsontext.Value](&cfg.fieldSet, name, "objects")
 	out := make([]*config, len(raw))
 	for i, members := range raw {
 		out[i] = newConfig(cfg.file, fmt.Sprintf("%s%s[%d].", cfg.prefix, name, i), members, cfg.shared)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // choose sets the release of the reading: the user's, else the config's transformers_version if it
@@ -15,35 +16,35 @@ func (cfg *config) choose(asked []string) error {
 	if cfg.shared.asked = len(asked) > 0 && asked[0] != ""; cfg.shared.asked {
 		version = asked[0]
 	}
-	at := slices.IndexFunc(releases, func(r *release) bool { return version == r.name || strings.HasPrefix(version, r.name+".") })
+	at := slices.IndexFunc(tables.Releases, func(r *tables.Release) bool { return version == r.Name || strings.HasPrefix(version, r.Name+".") })
 	switch {
 	case cfg.shared.asked && at < 0:
 		return &modelgraph.SyntaxError{File: cfg.file, Place: "transformers", Msg: fmt.Sprintf(
-			"%q is no release that has a table: they are of %s to %s; give one of those, or none for the newest", clipName(version), releases[0].name, newest.name)}
+			"%q is no release that has a table: they are of %s to %s; give one of those, or none for the newest", clipName(version), tables.Releases[0].Name, tables.Newest.Name)}
 	case at < 0:
-		at = newest.at
+		at = tables.Newest.At
 	}
-	cfg.shared.in = releases[at].alone()
+	cfg.shared.in = tables.Releases[at].Alone()
 	return nil
 }
 
 // since reports a release from a version on.
-func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
+func (cfg *fieldSet) since(version string) bool { return !tables.Newer(version, cfg.shared.in.Name) }
 
 // drift notes that other releases read the config differently.
 func (cfg *fieldSet) drift(what string) {
 	if !cfg.shared.asked {
-		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
+		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.Name, what))
 	}
 }
 
 // newerNote warns of a config newer than every table.
 func newerNote(cfg *config) string {
 	version := cfg.lenient("transformers_version")
-	if !newer(version, newest.name) {
+	if !tables.Newer(version, tables.Newest.Name) {
 		return ""
 	}
-	return fmt.Sprintf("transformers_version: %q is newer than the newest table, of %s: a newer release may build other tensors; the folder with its safetensors files has them", clipName(version), newest.name)
+	return fmt.Sprintf("transformers_version: %q is newer than the newest table, of %s: a newer release may build other tensors; the folder with its safetensors files has them", clipName(version), tables.Newest.Name)
 }
 
 // depth is the number of a tower's layers, which Transformers 5.23 calls num_hidden_layers too.

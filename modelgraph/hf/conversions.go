@@ -98,11 +98,10 @@ var (
 // bufferNames are the names of buffers in older checkpoints.
 func bufferNames(graph *modelgraph.Graph) []*regexp.Regexp {
 	var res []*regexp.Regexp
-	if hasBuffer(graph, "rotary_emb.inv_freq") {
-		res = append(res, ignoreInvFreq)
-	}
-	if hasBuffer(graph, "position_ids") {
-		res = append(res, ignorePositionIDs)
+	for suffix, expr := range map[string]*regexp.Regexp{"rotary_emb.inv_freq": ignoreInvFreq, "position_ids": ignorePositionIDs} {
+		if hasBuffer(graph, suffix) {
+			res = append(res, expr)
+		}
 	}
 	return res
 }

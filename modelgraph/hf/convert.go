@@ -2,6 +2,7 @@ package hf
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -93,10 +94,5 @@ func (load *loading) based(name string, has func(string) bool) string {
 }
 
 func (load *loading) ignored(name string) bool {
-	for _, re := range load.ignore {
-		if re.MatchString(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(load.ignore, func(re *regexp.Regexp) bool { return re.MatchString(name) })
 }

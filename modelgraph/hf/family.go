@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
 )
 
 // family has the rules of one model_type.
@@ -118,13 +119,13 @@ func (f *family) classOf(cfg *config, names []string) (string, error) {
 		class = equivalent
 	}
 	if !slices.Contains(f.known(), class) {
-		fault = fmt.Sprintf("%q is not a class of %s that is known here or in the table of Transformers %s (known: %s)", clipName(class), strings.Join(f.types, "/"), cfg.shared.in.name, strings.Join(f.known(), ", "))
+		fault = fmt.Sprintf("%q is not a class of %s that is known here or in the table of Transformers %s (known: %s)", clipName(class), strings.Join(f.types, "/"), cfg.shared.in.Name, strings.Join(f.known(), ", "))
 	} else if own := ownCode(cfg, f.known()); own != "" {
 		place = "auto_map"
 		fault = fmt.Sprintf("it says that the model is a %q of its own code, which is not known here (known: %s)", clipName(own), strings.Join(f.known(), ", "))
 	}
 	if fault != "" {
-		return "", &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fault + "; " + wayOut}
+		return "", &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fault + "; " + spell.WayOut}
 	}
 	return class, nil
 }

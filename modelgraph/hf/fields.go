@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // checkFields refuses a config with fields that may change the modules and that the family's rules
 // do not read. It names the first by name that is not known to be harmless.
 //
 // Transformers' classes read only their own fields. Under their model_type, only fields that add
-// modules in another model count ([adds]): the config is then not of its model_type. Under a
+// modules in another model count ([tables.Adds]): the config is then not of its model_type. Under a
 // foreign type, or with code next to it, the code may read any field, so all unknown ones count.
 // Sizes from defaults count too, since the other config class may have other defaults.
 func (f *family) checkFields(cfg *config, foreign bool) error {
@@ -23,14 +24,14 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 	}
 	for _, name := range cfg.unread(f) {
 		v := cfg.members[name]
-		if foreign || !empty(v) && (cfg.has("auto_map") || adds(name)) {
-			return &unknownFieldError{File: cfg.file, Field: name, Value: short(v), ModelType: cfg.name("model_type"), Class: f.usual()}
+		if foreign || !empty(v) && (cfg.has("auto_map") || tables.Adds(name)) {
+			return &tables.FieldError{File: cfg.file, Field: name, Value: short(v), ModelType: cfg.name("model_type"), Class: f.usual()}
 		}
 	}
 	for _, s := range cfg.shared.opened {
 		for _, name := range s.unread(slices.Collect(maps.Values(families))...) {
-			if adds(name) && !empty(s.members[name]) && !plain[s.prefix] {
-				return &unknownFieldError{File: cfg.file, Field: s.prefix + name, Value: short(s.members[name]), ModelType: cfg.name("model_type"), Class: f.usual()}
+			if tables.Adds(name) && !empty(s.members[name]) && !plain[s.prefix] {
+				return &tables.FieldError{File: cfg.file, Field: s.prefix + name, Value: short(s.members[name]), ModelType: cfg.name("model_type"), Class: f.usual()}
 			}
 		}
 	}
@@ -49,7 +50,7 @@ func (f *family) misspelt(cfg *config) (notes []string) {
 			}
 		}
 		for _, name := range s.unread(f) {
-			if note := meantField(s.prefix+name, f.types[0], absent); !plain[s.prefix] {
+			if note := tables.MeantField(s.prefix+name, f.types[0], absent); !plain[s.prefix] {
 				notes = append(notes, note...)
 			}
 		}
@@ -63,7 +64,7 @@ var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 // unread are the sorted fields that no getter read and that are not known to be harmless.
 func (cfg *config) unread(of ...*family) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(cfg.members)), func(name string) bool {
-		return cfg.shared.read[cfg.prefix+name] || harmless[name] || anyToken(name) || cfg.classHas(name) ||
+		return cfg.shared.read[cfg.prefix+name] || tables.Harmless[name] || tables.AnyToken(name) || cfg.classHas(name) ||
 			slices.ContainsFunc(of, func(f *family) bool { return slices.Contains(f.unread, name) })
 	})
 }
@@ -83,7 +84,7 @@ func (cfg *config) assumedField() error {
 	}
 	for _, name := range fields {
 		if !slices.Contains(sizeless, name) && (cfg.class == nil || cfg.shared.read[name]) {
-			return &unknownFieldError{File: cfg.file, Field: name, ModelType: cfg.name("model_type")}
+			return &tables.FieldError{File: cfg.file, Field: name, ModelType: cfg.name("model_type"), Meant: meantType(cfg.name("model_type"))}
 		}
 	}
 	return nil
@@ -92,15 +93,6 @@ func (cfg *config) assumedField() error {
 // sizeless are fields whose default may be another's: they size no module.
 var sizeless = []string{"num_experts_per_tok", "sliding_window", "max_window_layers", "sliding_window_pattern"}
 
-// adds reports whether a field of that name adds modules in some family: experts, another tower,
-// adapters, a recurrence, layers unlike each other.
-func adds(name string) bool {
-	return slices.ContainsFunc([]string{
-		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
-		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
-	}, func(component string) bool { return strings.Contains(name, component) })
-}
-
 // runnable refuses a config that Transformers cannot run: an unknown activation, or an odd number
 // of rotated elements. Cosines and sines are pairs (modeling_rope_utils.py), so they would have one
 // more than a head.
@@ -108,8 +100,8 @@ func (cfg *config) runnable(graph *modelgraph.Graph) {
 	all := append([]*config{cfg}, cfg.shared.opened...)
 	for _, s := range all {
 		for _, name := range []string{"hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act", "projector_hidden_act"} {
-			if act := s.lenient(name); act != "" && s.shared.read[s.prefix+name] && !activation[act] {
-				s.fail(name, noActivation, clipName(act), s.shared.in.name)
+			if act := s.lenient(name); act != "" && s.shared.read[s.prefix+name] && !tables.Activation[act] {
+				s.fail(name, tables.NoActivation, clipName(act), s.shared.in.Name)
 			}
 		}
 	}

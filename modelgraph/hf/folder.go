@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -54,7 +55,7 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 	}
 	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data, transformers...)
 	if err == nil {
-		graph, err = cfg.shared.in.checked(graph, cfg)
+		graph, err = cfg.checked(graph)
 	}
 	if cfg == nil {
 		return nil, err
@@ -83,8 +84,8 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 // unreadFolder reads a folder whose config no reader reads.
 func unreadFolder(dir string, cfg *config, fault error) (*modelgraph.Graph, error) {
 	reason, in := unknown(fault), cfg.release()
-	if in.explains(cfg, fault) {
-		return in.folder(dir, cfg, cmp.Or(reason, fault.Error()))
+	if explains(in, cfg, fault) {
+		return folderOfTable(in, cfg, dir, cmp.Or(reason, fault.Error()))
 	}
 	if reason == "" {
 		return nil, fault
@@ -144,7 +145,7 @@ func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, 
 // named are files whose tensors have names that a path can have.
 func named(ck *safetensors.Checkpoint, err error) (*safetensors.Checkpoint, error) {
 	if err == nil {
-		err = checkNames(ck)
+		err = paths.CheckNames(ck)
 	}
 	return ck, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -19,7 +20,7 @@ func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoin
 	}
 	ck := &safetensors.Checkpoint{Files: []string{"model.safetensors"}}
 	add := func(name string, d modelgraph.DType, shape ...int64) {
-		ck.Tensors = append(ck.Tensors, safetensors.Tensor{Name: name, DType: d, Shape: shape, End: elements(shape) * d.Bits() / 8})
+		ck.Tensors = append(ck.Tensors, safetensors.Tensor{Name: name, DType: d, Shape: shape, End: tables.Elements(shape) * d.Bits() / 8})
 	}
 	weight := func(name string, shape ...int64) {
 		add(name, float8Type, shape...)

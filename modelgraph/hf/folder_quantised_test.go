@@ -12,8 +12,8 @@ import (
 
 const up = "model.layers.0.mlp.up_proj."
 
-// quantised replaces the weight [16 8] of one projection.
-func quantised(more ...stored) func([]stored) []stored {
+// quantisedFolder replaces the weight [16 8] of one projection.
+func packedWeight(more ...stored) func([]stored) []stored {
 	return func(ts []stored) []stored { return append(without(up+"weight")(ts), more...) }
 }
 
@@ -51,7 +51,7 @@ func TestQuantised(t *testing.T) {
 		"compressed-tensors": {st(up+"weight_packed", int32Type, 16, 1), st(up+"weight_scale", modelgraph.BF16, 16, 1), st(up+"weight_shape", int64Type, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := llamaFolder(t, tinyLlama, quantised(tensors...))
+			dir := llamaFolder(t, tinyLlama, packedWeight(tensors...))
 			g := fixtures.Must(FromCheckpoint(dir))(t)
 			if others(t, g) != nil {
 				t.Error(g.Warnings)
@@ -81,7 +81,7 @@ func TestQuantised(t *testing.T) {
 
 // TestQuantisedOnlyNearby: a parameter that is missing elsewhere stays and is reported.
 func TestQuantisedOnlyNearby(t *testing.T) {
-	edit := quantised(st(up+"qweight", int32Type, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
+	edit := packedWeight(st(up+"qweight", int32Type, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
 	g := fixtures.Must(FromCheckpoint(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) })))(t)
 	if ws := others(t, g); len(ws) != 1 || !strings.Contains(ws[0], `newly initialised: "model.layers.1.mlp.up_proj.weight"`) {
 		t.Error(g.Warnings)
@@ -91,7 +91,7 @@ func TestQuantisedOnlyNearby(t *testing.T) {
 
 // TestQuantisedMisfit: eight-bit floats are one a weight, so that a wrong shape is a wrong config.
 func TestQuantisedMisfit(t *testing.T) {
-	_, err := FromCheckpoint(llamaFolder(t, tinyLlama, quantised(st(up+"weight", float8Type, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
+	_, err := FromCheckpoint(llamaFolder(t, tinyLlama, packedWeight(st(up+"weight", float8Type, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
 	if err == nil || !strings.Contains(err.Error(), "F8_E4M3[24 8] does not fill") {
 		t.Errorf("%v", err)
 	}

@@ -42,6 +42,9 @@ func TestSavedNames(t *testing.T) {
 			if g.ParamBytes() != 4*want.ParamCount() || g.ParamCount() != want.ParamCount() {
 				t.Errorf("%d bytes and %d parameters, want %d and %d", g.ParamBytes(), g.ParamCount(), 4*want.ParamCount(), want.ParamCount())
 			}
+			if !slices.Equal(g.Hollow, want.Hollow) {
+				t.Errorf("modules without tensors %q, want %q", g.Hollow, want.Hollow)
+			}
 			checkParts(t, dir, g)
 		})
 	}

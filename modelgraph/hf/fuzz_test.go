@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // FuzzFromConfig: no bytes make the reader panic; an accepted config has units and finite sizes.
@@ -50,7 +51,7 @@ func FuzzFromConfig(f *testing.F) {
 			return
 		}
 		c, err := parseConfig("config.json", data)
-		if err != nil || families[c.name("model_type")] == nil && newest.configOf(c.name("model_type")) == "" && len(c.strs("architectures")) == 0 {
+		if err != nil || families[c.name("model_type")] == nil && tables.Newest.ConfigOf(c.name("model_type")) == "" && len(c.strs("architectures")) == 0 {
 			t.Errorf("read without a known type or class: %v", err)
 		}
 		var file bytes.Buffer

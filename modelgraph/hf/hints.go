@@ -1,6 +1,9 @@
 package hf
 
-import "regexp/syntax"
+import (
+	"regexp/syntax"
+	"slices"
+)
 
 // hintsOf are texts: every name that an expression matches contains one; nil if unsure. 100,000
 // names pass through the rules, and most contain none. A text search is thirty times as fast as the
@@ -48,9 +51,5 @@ func shortest(hints []string) int {
 	if len(hints) == 0 {
 		return 0
 	}
-	length := len(hints[0])
-	for _, hint := range hints {
-		length = min(length, len(hint))
-	}
-	return length
+	return len(slices.MinFunc(hints, func(hint, other string) int { return len(hint) - len(other) }))
 }

@@ -24,17 +24,11 @@ func ownHead(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	if !unsettled || cfg.said("tie_word_embeddings") || len(graph.Ties) == 0 || cfg.sub("text_config").flag("tie_word_embeddings") {
 		return graph, nil
 	}
-	layers, tied := slices.Clone(graph.Layers), graph.ParamCount()
-	for i := range layers {
-		layers[i].Params = slices.Clone(layers[i].Params)
-		for j := range layers[i].Params {
-			layers[i].Params[j].Owner = ""
-		}
-	}
-	out, err := relaid(graph, layers, nil)
+	out, err := relaid(graph, graph.Layers, nil)
 	if err != nil {
 		return nil, err
 	}
+	tied := graph.ParamCount()
 	note := fmt.Sprintf("the head is counted as its own, as in the published checkpoints of %s, %d parameters; tied, as the class's default, they are %d", models, out.ParamCount(), tied)
 	if models == "" {
 		note = fmt.Sprintf("the head is counted as tied, as the class's default, %d parameters; with a head of its own they are %d", tied, out.ParamCount())

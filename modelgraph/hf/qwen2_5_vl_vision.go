@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 )
 
 // qwenImagePixels is an image's default size. The tower takes images of any size. By default the
@@ -113,7 +114,7 @@ func (tower *qwenTower) build(modules *builder, path string) string {
 		modules.empty(dot(path, tower.merger.act)) // GELU
 		modules.hidden = addLinear(modules, dot(path, tower.merger.out), tower.wide, tower.out, "", modules.hidden)
 		for i, name := range tower.deepNames(path) {
-			base := parent(name)
+			base := paths.Parent(name)
 			norm := addLayerNorm(modules, dot(base, "norm"), tower.wide, states[min(tower.deep[i]+1, int64(len(states)-1))])
 			wide := addLinear(modules, dot(base, "linear_fc1"), tower.wide, tower.wide, "gelu", norm)
 			modules.empty(dot(base, "act_fn"))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
@@ -90,7 +91,7 @@ func (c *randomCheckpoint) read() (*modelgraph.Graph, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		tensor.End = elements(tensor.Shape) * tensor.DType.Bits() / 8
+		tensor.End = tables.Elements(tensor.Shape) * tensor.DType.Bits() / 8
 		checkpoint.Tensors = append(checkpoint.Tensors, tensor)
 	}
 	graph, assigned, err := assign(graph, cfg, checkpoint)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 )
 
 // randomFamily is a random config and the result of Transformers 5.17
@@ -149,7 +150,7 @@ func beyond(name string, names []string) bool {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {
 		member := strings.Join(parts[:i+1], ".") + "."
-		if decimal(part) && !slices.ContainsFunc(names, func(saved string) bool { return strings.HasPrefix(saved, member) }) {
+		if paths.Decimal(part) && !slices.ContainsFunc(names, func(saved string) bool { return strings.HasPrefix(saved, member) }) {
 			return true
 		}
 	}

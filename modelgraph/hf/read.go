@@ -18,7 +18,30 @@ const ConfigName = "config.json"
 // MB.
 const maxConfigBytes = 64 << 20
 
-// fromConfig returns a graph with an [*unknownFieldError] too: a folder's files may prove it right.
+// FromConfig builds the graph that a config.json describes. file is in errors and names the model
+// if the config does not. A release of Transformers, such as 5.20, replaces the config's.
+func FromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, error) {
+	graph, _, cfg, err := fromConfig(file, data, transformers...)
+	if err == nil {
+		graph, err = cfg.checked(graph)
+	}
+	if err != nil && component(cfg) != "" {
+		return fromComponent(cfg, file, data)
+	}
+	if cfg == nil {
+		return nil, err
+	}
+	if graph, err = byRelease(graph, cfg, err, modelName(cfg, file), file); err != nil {
+		return nil, err
+	}
+	graph.Config = data
+	if graph, err = ownHead(graph, cfg); err != nil {
+		return nil, err
+	}
+	return asStored(graph, cfg)
+}
+
+// fromConfig returns a graph with a [*tables.FieldError] too: a folder's files may prove it right.
 func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}

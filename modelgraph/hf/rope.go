@@ -47,7 +47,7 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 func (cfg *config) checkRotation() error {
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
 		if v, there := cfg.members[name]; there && !empty(v) && v.Kind() != '{' {
-			cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(v), cfg.shared.in.name)
+			cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(v), cfg.shared.in.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.members)) {

@@ -98,24 +98,6 @@ func tensorSet(graph *modelgraph.Graph) []string {
 	return out
 }
 
-// TestNotStoredFromConfig: a format unknown without files counts in the model's type, with a
-// warning.
-func TestNotStoredFromConfig(t *testing.T) {
-	for _, section := range []string{
-		`{"quant_method":"awq","bits":4}`, `{"quant_method":"awq","version":"llm-awq"}`, `{"quant_method":"quark"}`, `{"quant_method":"nvfp4"}`,
-		`{"quant_method":"fp8","weight_block_size":[128,128],"modules_to_not_convert":["("]}`,
-	} {
-		g, err := FromConfig("config.json", []byte(strings.TrimSuffix(tinyLlama, "}")+`,"quantization_config":`+section+"}"))
-		if err != nil {
-			t.Errorf("%s: %v", section, err)
-			continue
-		}
-		if g.Quantized != "" || len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0], "from the config alone they are counted as") {
-			t.Errorf("%s: %q, %q", section, g.Quantized, g.Warnings)
-		}
-	}
-}
-
 // TestPublishedStored: published sizes of quantised checkpoints, without layers for more tokens.
 func TestPublishedStored(t *testing.T) {
 	for name, want := range map[string]float64{

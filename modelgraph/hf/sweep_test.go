@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // sweepCase is a config and the result of Transformers 5.17 (fixtures/oracle/sweep.py).
@@ -85,7 +87,7 @@ func checkRefusal(t *testing.T, name string, err error) {
 	t.Helper()
 	var syn *modelgraph.SyntaxError
 	placed := errors.As(err, &syn) && syn.Place != ""
-	if !placed && !strings.HasSuffix(err.Error(), wayOut) {
+	if !placed && !strings.HasSuffix(err.Error(), spell.WayOut) {
 		t.Errorf("%s: %v", name, err)
 	}
 }
@@ -104,7 +106,7 @@ func digest(g *modelgraph.Graph) string {
 }
 
 // publicRead are the models of public.json.gz that are read; others are refused.
-var publicRead = wordSet(`
+var publicRead = tables.WordSet(`
 albert-base-v2 albert-large-v2 albert-xlarge albert-xxlarge-v2 apertus-8b arcee-4.5b aya-expanse-32b baichuan2-13b baichuan2-7b bakllava bart-base
 bart-large bart-large-cnn bart-large-mnli bert-base-multilingual-cased bert-base-uncased bert-large-uncased-whole-word-masking-finetuned-squad
 bert-ner bge-m3 bge-reranker-large bge-small-en bigbird-base bigbird-roberta-base bitnet-2b-bf16 bitnet-b1.58-2b bitnet-llama bloom-560m bloomz-7b1

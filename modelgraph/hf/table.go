@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
@@ -47,12 +48,7 @@ var configTable = embedded.New("configs.jsonl.gz", configsGz)
 
 // configClassOf is the line of a type, nil if it has none.
 func configClassOf(modelType string) *configClass {
-	for line := range configTable.Lines(fmt.Sprintf(`{"type":%q,`, modelType)) {
-		class := new(configClass)
-		configTable.Read(line, class)
-		return class
-	}
-	return nil
+	return embedded.First[configClass](configTable, fmt.Sprintf(`{"type":%q,`, modelType))
 }
 
 // filled is the config with its class's defaults for absent fields, under the class's names.
@@ -94,7 +90,7 @@ func sizeLike(v jsontext.Value) bool { return v.Kind() == '0' && !bytes.Contains
 // assumes notes a size that a default replaces; a null size may be computed.
 func (cfg *config) assumes(name string, v jsontext.Value) {
 	size := sizeLike(v) || v.Kind() == 'n' && (strings.HasPrefix(name, "num_") || strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_rank"))
-	if size && !anyToken(name) {
+	if size && !tables.AnyToken(name) {
 		cfg.shared.assumed = append(cfg.shared.assumed, cfg.prefix+name)
 	}
 }
@@ -110,10 +106,7 @@ func (cfg *config) part(name string) *config {
 	}
 	rule := cfg.class.Parts[name]
 	kind := s.name("model_type")
-	switch {
-	case rule.Fixed:
-		kind = rule.Type
-	case kind == "":
+	if rule.Fixed || kind == "" {
 		kind = rule.Type
 	}
 	if !cfg.has(name) && len(rule.Absent) > 0 {

@@ -6,31 +6,32 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // checked compares a reader's graph with the release's table, if the table has its class. The
 // reader knows the operations; the table was derived from Transformers' code
 // (docs/design/36-two-derivations.md). The types and the order of tensors are the table's. An error
 // names the first parameter that differs.
-func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
-	kind := cfg.name("model_type")
-	if graph.AutoClass == "" && (in.makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil) {
-		graph.AutoClass = in.loader(kind, graph.Class)
+func (cfg *config) checked(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
+	in, kind := cfg.shared.in, cfg.name("model_type")
+	if graph.AutoClass == "" && (in.Makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil) {
+		graph.AutoClass = in.Loader(kind, graph.Class)
 	}
-	if class := in.class(graph.Class, in.configOf(kind)); class == nil || class.Config != in.configOf(kind) {
+	if class := in.Class(graph.Class, in.ConfigOf(kind)); class == nil || class.Config != in.ConfigOf(kind) {
 		return graph, nil
 	}
-	tree, class, err := in.treeAs(cfg, []string{graph.Class})
+	tree, class, err := treeOfClass(in, cfg, []string{graph.Class})
 	if tree != nil { // also with an error: tapes need the class and its fields alone
-		addTapes(tree, class, graph.Layers, true)
+		tables.AddTapes(tree, class, graph.Layers, true)
 	}
 	if err != nil {
 		return graph, nil //nolint:nilerr // the table does not say
 	}
-	if drift := in.compared(cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {
+	if drift := otherReleases(in, cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {
 		graph.Warnings = append(graph.Warnings, drift)
 	}
-	table := newTableTensors(tree.layers(class, loaded(cfg), nil))
+	table := newTableTensors(tree.Layers(class, loaded(cfg), nil))
 	out := slices.Clone(graph.Layers)
 	for i := range out {
 		table.retype(&out[i])
@@ -38,9 +39,9 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 	for name := range table.params {
 		table.differ(name, "the rules have no such parameter")
 	}
-	table.compareTies(owners(graph.Ties), owners(tree.tied()))
+	table.compareTies(owners(graph.Ties), owners(tree.Tied()))
 	if table.difference != "" {
-		return graph, &typeError{cfg.file, "model_type", fmt.Sprintf("devmap's rules for a %s and the table of Transformers %s disagree about %q: %s", graph.Class, in.name, table.difference, table.why)}
+		return graph, &tables.Error{File: cfg.file, Field: "model_type", Text: fmt.Sprintf("devmap's rules for a %s and the table of Transformers %s disagree about %q: %s", graph.Class, in.Name, table.difference, table.why)}
 	}
 	if !table.changed {
 		return graph, nil
@@ -102,12 +103,11 @@ func (table *tableTensors) retype(layer *modelgraph.Layer) {
 		case t == nil:
 			table.differ(name, "the table has no such parameter")
 		case !slices.Equal(t.Shape, p.Shape):
-			table.differ(name, fmt.Sprintf("%s or %s", inJSON(p.Shape), inJSON(t.Shape)))
+			table.differ(name, fmt.Sprintf("%s or %s", tables.InJSON(p.Shape), tables.InJSON(t.Shape)))
 		default:
 			table.changed = table.changed || p.DType != t.DType
 			p.DType = t.DType
 		}
-		p.Owner = ""
 		delete(table.params, name)
 	}
 	place := func(p modelgraph.Tensor) int { return table.order[modelgraph.FullName(layer.Name, p.Name)] }

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,17 +8,9 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
-
-// componentTypesGz has diffusers' model classes, in the form of [typesGz]: a constructor's
-// arguments are a class's config (fixtures/oracle/diffusing.py writes it).
-//
-//go:embed types-diffusers.jsonl.gz
-var componentTypesGz []byte
-
-// components is the release of diffusers that has a table.
-var components = &release{name: "0.42.1", own: embedded.New("types-diffusers.jsonl.gz", componentTypesGz)}
 
 // className is the member that names a component's class.
 const className = "_class_name"
@@ -46,39 +37,34 @@ func component(cfg *config) string {
 }
 
 // componentTree are a component's tensors by the table of diffusers.
-func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
-	tree := &typeTree{file: cfg.file, in: components, ties: make(map[string]string), units: make(map[string]string)}
+func componentTree(cfg *config) (*tables.Tree, *tables.Class, error) {
 	name := component(cfg)
-	class := line[typeClass](components, "class", name)
+	class := tables.Components.Class(name, "")
 	if class == nil {
 		place := className
 		if !cfg.has(className) {
 			place = "type"
 		}
-		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
+		return nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), tables.Components.Name, spell.WayOut)}
 	}
-	from := &objects{file: cfg.file, in: components}
 	said := plainMembers(cfg)
 	maps.DeleteFunc(said, func(field string, _ any) bool { return strings.HasPrefix(field, "_") })
 	if !cfg.has(className) {
 		if err := policy(cfg, class.Class, said); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
-	root := from.read("", class.Config, said, nil)
-	if from.err != nil {
-		return nil, nil, nil, ofDiffusers(from.err)
-	}
-	return tree, class, root, ofDiffusers(tree.add(class, root, "", nil, true))
+	tree, class, err := tables.Components.Tree(cfg.file, class, class.Config, said, modelgraph.BF16)
+	return tree, class, ofDiffusers(err)
 }
 
 // policy reduces a LeRobot policy's config to the table's fields. Before version 0.4 the code built
 // other modules, and had the field proj_width.
 func policy(cfg *config, class string, said map[string]any) error {
 	if said["proj_width"] != nil {
-		return &typeError{cfg.file, "proj_width", fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
+		return &tables.Error{File: cfg.file, Field: "proj_width", Text: fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
 	}
-	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && deepEqual(sides[0], sides[1]) {
+	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && tables.DeepEqual(sides[0], sides[1]) {
 		said["image_side"] = sides[0]
 	}
 	return nil
@@ -87,14 +73,14 @@ func policy(cfg *config, class string, said map[string]any) error {
 // fromComponent builds a component. A config has no type: weights are BF16, as on diffusers' pages.
 func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
 	if cfg.has("quantization_config") {
-		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}
+		return nil, &tables.Error{File: cfg.file, Field: "quantization_config", Text: fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", tables.Components.Name, clipName(component(cfg)))}
 	}
-	tree, class, root, err := componentTree(cfg)
+	tree, class, err := componentTree(cfg)
 	if err != nil {
 		return nil, err
 	}
-	layers := tree.layers(class, modelgraph.BF16, nil)
-	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.tied())
+	layers := tree.Layers(class, modelgraph.BF16, nil)
+	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.Tied())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
@@ -103,13 +89,13 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		graph.Family = "lerobot"
 	}
 	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
-	for _, field := range slices.Sorted(maps.Keys(root.extra)) {
+	for _, field := range slices.Sorted(maps.Keys(tree.Root.Extra)) {
 		if !cfg.has(className) { // a policy's other settings
 			break
 		}
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
 	}
-	from := "the table of diffusers " + components.name
+	from := "the table of diffusers " + tables.Components.Name
 	if !cfg.has(className) {
 		from = "LeRobot's " + policies[cfg.name("type")].source + " as of 2026-11-29"
 	}
@@ -119,9 +105,9 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 
 // ofDiffusers names the library in an error of the table.
 func ofDiffusers(err error) error {
-	var fault *typeError
+	var fault *tables.Error
 	if errors.As(err, &fault) {
-		fault.Text = strings.ReplaceAll(fault.Text, "Transformers "+components.name, "diffusers "+components.name)
+		fault.Text = strings.ReplaceAll(fault.Text, "Transformers "+tables.Components.Name, "diffusers "+tables.Components.Name)
 	}
 	return err
 }

@@ -3,50 +3,48 @@ package hf
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // release is the release whose table reads a config. The config's own counts if its table has the
 // class, or the newest's lacks it. A named release counts, unless the class is a reviewed one.
-func (cfg *config) release() *release {
+func (cfg *config) release() *tables.Release {
 	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
-	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || in.at == newest.at {
+	if _, err := in.ClassOf(cfg.file, kind, names); err == nil || in.At == tables.Newest.At {
 		return in
 	}
-	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil || cfg.shared.asked && !newest.reviews(cfg) {
+	if _, err := tables.Newest.ClassOf(cfg.file, kind, names); err != nil || cfg.shared.asked && !isReviewed(tables.Newest, cfg) {
 		return in
 	}
-	return newest.alone()
+	return tables.Newest.Alone()
 }
 
-// reviews reports that the operations of a config's class are reviewed.
-func (in *release) reviews(cfg *config) bool {
-	class, err := (&typeTree{in: in}).classOf(cfg.name("model_type"), cfg.strs("architectures"))
-	if err != nil {
-		return false
-	}
-	return class.reviewed() != nil
+// isReviewed reports that the operations of a config's class are reviewed.
+func isReviewed(in *tables.Release, cfg *config) bool {
+	class, err := in.ClassOf(cfg.file, cfg.name("model_type"), cfg.strs("architectures"))
+	return err == nil && class.IsReviewed()
 }
 
-// lacking names the releases with the config's type or class, if this one has none.
-func (in *release) lacking(cfg *config) error {
+// lackingFrom names the releases with the config's type or class, if this one has none.
+func lackingFrom(in *tables.Release, cfg *config) error {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
-	if in.configOf(kind) != "" && len(names) == 0 {
+	if in.ConfigOf(kind) != "" && len(names) == 0 {
 		return nil
 	}
 	whose, field, what := "", "model_type", fmt.Sprintf("type %q", clipName(kind))
-	has := func(r *release) bool { return r.configOf(kind) != "" }
+	has := func(r *tables.Release) bool { return r.ConfigOf(kind) != "" }
 	if has(in) {
 		whose, field, what = "the table of ", "architectures[0]", fmt.Sprintf("class %q", clipName(names[0]))
-		has = func(r *release) bool { return r.makes(kind, names[0]) }
+		has = func(r *tables.Release) bool { return r.Makes(kind, names[0]) }
 	}
 	var there []string
-	for _, r := range releases {
+	for _, r := range tables.Releases {
 		if has(r) {
-			there = append(there, r.name)
+			there = append(there, r.Name)
 		}
 	}
 	var next string
@@ -58,67 +56,63 @@ func (in *release) lacking(cfg *config) error {
 		if len(there) > 1 {
 			next = fmt.Sprintf("%s to %s have it: give --transformers %s", there[0], there[len(there)-1], there[len(there)-1])
 		}
-	case newer(version, newest.name):
-		next = fmt.Sprintf("transformers_version %q is newer than all tables: update devmap, or %s", clipName(version), wayOut)
+	case tables.Newer(version, tables.Newest.Name):
+		next = fmt.Sprintf("transformers_version %q is newer than all tables: update devmap, or %s", clipName(version), spell.WayOut)
 	default:
 		return nil
 	}
-	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("%sTransformers %s has no %s; %s", whose, in.name, what, next)}
-}
-
-// makes reports that a release has a class of a type, in an Auto class or in the table.
-func (in *release) makes(kind, name string) bool {
-	class := line[typeClass](in, "class", name)
-	if class != nil && class.Config == in.configOf(kind) {
-		return true
-	}
-	autos := line[map[string]string](in, "type", kind)
-	return autos != nil && slices.Contains(slices.Collect(maps.Values(*autos)), name)
+	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("%sTransformers %s has no %s; %s", whose, in.Name, what, next)}
 }
 
 // byRelease is the graph of a config alone by its release: the reader's, else the table's.
 func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source string) (graph *modelgraph.Graph, err error) {
 	in := cfg.release()
 	switch {
-	case in.explains(cfg, fault):
+	case explains(in, cfg, fault):
 		cfg.shared.fault = nil // it is the reader's
 	case unknown(fault) == "":
 		return reader, fault
 	default:
-		return nil, cmp.Or(in.lacking(cfg), fault)
+		return nil, cmp.Or(lackingFrom(in, cfg), fault)
 	}
-	tree, class, err := in.treeOf(cfg)
-	if err != nil && in.at != newest.at && newest.reviews(cfg) {
-		in = newest.alone()
-		tree, class, err = in.treeOf(cfg)
+	tree, class, err := treeOfTable(in, cfg)
+	if err != nil && in.At != tables.Newest.At && isReviewed(tables.Newest, cfg) {
+		in = tables.Newest.Alone()
+		tree, class, err = treeOfTable(in, cfg)
 	}
-	if tree != nil && tree.noted != nil {
-		return nil, tree.noted
+	if tree != nil && tree.Noted != nil {
+		return nil, tree.Noted
 	}
 	if err == nil {
-		graph, err = in.graph(cfg, tree, class, name, source)
+		graph, err = graphOfTable(in, cfg, tree, class, name, source)
 	}
 	if err != nil {
-		return nil, cmp.Or(in.lacking(cfg), err)
+		return nil, cmp.Or(lackingFrom(in, cfg), err)
 	}
-	if cfg.shared.linear = tree.linear; tree.linear == nil {
-		cfg.shared.linear = linearOf(tree, class)
+	cfg.shared.linear = tables.Linears(tree, class)
+	if cfg.has("quantization_config") && cfg.shared.linear == nil && !tree.Reviewed { // reviewed operations show it
+		return nil, &tables.Error{File: cfg.file, Field: "quantization_config", Text: fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.Name, clipName(cfg.name("model_type")))}
 	}
-	if cfg.has("quantization_config") && cfg.shared.linear == nil && !tree.reviewed { // reviewed operations show it
-		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
-	}
-	graph.Warnings = append(graph.Warnings, in.notes(cfg, tree, class.Class)...)
+	graph.Warnings = append(graph.Warnings, releaseNotes(in, cfg, tree, class.Class)...)
 	return graph, nil
 }
 
-// notes say how other releases read a config.
-func (in *release) notes(cfg *config, tree *typeTree, class string) (notes []string) {
-	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {
-		notes = append(notes, fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class, in.name))
+// releaseNotes say how other releases read a config.
+func releaseNotes(in *tables.Release, cfg *config, tree *tables.Tree, class string) (notes []string) {
+	if said := cfg.shared.in; said.At != in.At && said.ConfigOf(cfg.name("model_type")) != "" {
+		notes = append(notes, fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.Name, class, in.Name))
 	}
 	if !cfg.shared.asked {
-		notes = append(notes, in.compared(cfg, tree, class), newerNote(cfg))
+		notes = append(notes, otherReleases(in, cfg, tree, class), newerNote(cfg))
 	}
-	notes = append(notes, timmNote(tree)) // --transformers does not choose timm
+	notes = append(notes, tables.TimmNote(tree)) // --transformers does not choose timm
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
+}
+
+// otherReleases describes in one line how other releases read the config differently.
+func otherReleases(in *tables.Release, cfg *config, tree *tables.Tree, class string) string {
+	return in.Compared(tree, cfg.name("model_type"), func(other *tables.Release) (*tables.Tree, error) {
+		made, _, err := treeOfClass(other, cfg, []string{class})
+		return made, err
+	})
 }

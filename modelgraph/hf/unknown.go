@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/spell"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // unknownFamilyError is a config whose model_type has no rules here.
@@ -32,9 +34,9 @@ func (err *unknownFamilyError) Error() string {
 		what += fmt.Sprintf(", and %s are no fields of a llama", strings.Join(err.Fields, ", "))
 	}
 	if err.ModelType != "" {
-		what += fmt.Sprintf("; Transformers %s, the newest known here, lacks the type", newest.name)
+		what += fmt.Sprintf("; Transformers %s, the newest known here, lacks the type", tables.Newest.Name)
 	}
-	return fmt.Sprintf("%s: %s; %s", err.File, what, wayOut)
+	return fmt.Sprintf("%s: %s; %s", err.File, what, spell.WayOut)
 }
 
 func unknownType(modelType string) string {
@@ -61,14 +63,14 @@ func unknownFamily(cfg *config, modelType string) error {
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.members)) {
 		v := cfg.members[name]
-		if fresh.shared.read[name] || harmless[name] || anyToken(name) || name == "tie_word_embeddings" || empty(v) {
+		if fresh.shared.read[name] || tables.Harmless[name] || tables.AnyToken(name) || name == "tie_word_embeddings" || empty(v) {
 			continue
 		}
-		field := plainName(name) + " " + short(v)
+		field := spell.Plain(name) + " " + short(v)
 		if v.Kind() == '{' || v.Kind() == '[' || len(v) > 20 {
-			field = plainName(name)
+			field = spell.Plain(name)
 		}
-		if adds(name) {
+		if tables.Adds(name) {
 			err.Fields = append(err.Fields, field)
 		} else {
 			rest = append(rest, field)
@@ -101,34 +103,19 @@ func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	return graph, f
 }
 
-// unknownFieldError is a config with a field that its family does not know to be harmless. If Value
-// is empty, it lacks a field without a known default.
-type unknownFieldError struct {
-	File, Field, Value, ModelType, Class string
-}
-
-// Error implements error.
-func (err *unknownFieldError) Error() string {
-	if err.Value == "" {
-		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known%s; write it into the file, or %s", err.File, err.Field, clipName(err.ModelType), meantType(err.ModelType), wayOut)
-	}
-	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
-		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
-}
-
 // unknown is the reason why the config makes no graph, if names or files still can: its family,
 // class or a field is not known.
 func unknown(err error) string {
 	var family *unknownFamilyError
-	var field *unknownFieldError
+	var field *tables.FieldError
 	var syn *modelgraph.SyntaxError
 	switch {
 	case errors.As(err, &family):
 		return unknownType(family.ModelType)
 	case errors.As(err, &field):
-		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", plainName(field.Field), clipName(field.ModelType))
+		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", spell.Plain(field.Field), clipName(field.ModelType))
 	case errors.As(err, &syn) && (syn.Place == "architectures[0]" || syn.Place == "auto_map"):
-		return strings.TrimSuffix(syn.Msg, "; "+wayOut)
+		return strings.TrimSuffix(syn.Msg, "; "+spell.WayOut)
 	}
 	return ""
 }

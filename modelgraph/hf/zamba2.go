@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // zamba2Model is modeling_zamba2.py: Mamba-2 in every layer. In hybrid layers, one of
@@ -60,7 +61,7 @@ func zamba2(cfg *config) *decoder {
 		}
 	}
 	if ids := cfg.dims("hybrid_layer_ids"); cfg.has("hybrid_layer_ids") && !model.among(ids) {
-		cfg.fail("hybrid_layer_ids", "%s contradicts layers_block_type, whose hybrid layers are %s: leave it out", inJSON(ids), inJSON(model.hybrid))
+		cfg.fail("hybrid_layer_ids", "%s contradicts layers_block_type, whose hybrid layers are %s: leave it out", tables.InJSON(ids), tables.InJSON(model.hybrid))
 	}
 	const most = 1000 // each of them has the names of all that share its block
 	if len(model.hybrid) > most {

@@ -62,6 +62,16 @@ func unpacked(name string, packed []byte) []byte {
 	panic(fmt.Sprintf("%s: %v", name, err))
 }
 
+// First reads the first line that begins with head; nil if there is none.
+func First[line any](table *Table, head string) *line {
+	for text := range table.Lines(head) {
+		read := new(line)
+		table.Read(text, read)
+		return read
+	}
+	return nil
+}
+
 // Lines returns the lines that begin with head.
 func (table *Table) Lines(head string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {

@@ -44,7 +44,7 @@ func measured(root string, out io.Writer) (bool, error) {
 	figures := []figure{
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 15, where: inside.largest.describe()},
 		inside.mostMethods(),
-		{name: "packages", value: len(inside.packages), limit: 110},
+		{name: "packages", value: len(inside.packages), limit: 114},
 		{name: "lines without tests", value: module.lines(""), limit: 169_700},
 		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 34_750},
 		module.mostFiles(),

@@ -1,0 +1,123 @@
+package tables
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+const (
+	notSize   = "%s is not a size: Transformers %s needs %v or more here; correct the field"
+	notDivide = "%v heads do not divide %v (%s), which a %s of Transformers %s needs; correct one of the fields"
+)
+
+// refuseSize notes the first fault of a field's value. Transformers may build such a model, and cannot run it.
+func refuseSize(tree *Tree, object *Object, path, format string, args ...any) {
+	if tree.Noted == nil {
+		tree.Noted = &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + path, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+// tooSmall notes a number of the file that is too small for its field.
+func tooSmall(tree *Tree, object *Object, path string, least float64) {
+	if n, isNumber := object.saidOf(path).(float64); isNumber && n < least {
+		refuseSize(tree, object, path, notSize, InJSON(n), tree.in.Name, least)
+	}
+}
+
+// noHeads notes numbers of heads below 1, and other values: classes divide by them, and few tensors show it.
+func noHeads(tree *Tree, object *Object) {
+	for _, name := range slices.Sorted(maps.Keys(object.said)) {
+		usual, field := object.class.Fields[name]
+		n, isNumber := usual.(float64)
+		if !field || usual != nil && !(isNumber && n > 0) || !strings.HasSuffix(name, "heads") && name != "n_head" {
+			continue
+		}
+		tooSmall(tree, object, name, 1)
+		switch said := object.said[name]; said.(type) {
+		case bool, string:
+			if isNumber {
+				refuseSize(tree, object, name, notSize, InJSON(said), tree.in.Name, 1)
+			}
+		}
+	}
+	ofForwards(tree, object)
+}
+
+// ofForwards notes values that only a forward of the class, or devmap's count, needs.
+func ofForwards(tree *Tree, object *Object) {
+	switch object.class.Config {
+	case "AlbertConfig": // layers share their tensors, which are there without any layer too
+		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 {
+			refuseSize(tree, object, "num_hidden_layers", "%s: devmap counts layers that share tensors from 1 on; correct the field", InJSON(n))
+		}
+	case "MptConfig": // modeling_mpt.py: MptAttention makes its heads in the forward alone
+		size, _ := number(object.values["d_model"])
+		heads, _ := number(object.values["n_heads"])
+		if heads >= 1 && math.Mod(size, heads) != 0 {
+			refuseSize(tree, object, "n_heads", notDivide, heads, size, "d_model", "MptModel", tree.in.Name)
+		}
+	}
+}
+
+// emptied notes a parameter without elements, if a field of the file makes it so. A model may have no
+// layers, experts or labels.
+func emptied(tree *Tree, of *evaluation, dim any) {
+	path := of.below1(dim)
+	if !slices.ContainsFunc([]string{"layers", "expert", "labels"}, func(count string) bool { return strings.Contains(path, count) }) {
+		tooSmall(tree, of.object, path, 1)
+	}
+}
+
+// undivided refuses heads that do not divide a size, if a condition of the class asks for it.
+func undivided(tree *Tree, class *Class, of *evaluation, rule []any) error {
+	whole, by := divides(rule)
+	text, _ := by.(string)
+	path, isField := strings.CutPrefix(text, "$")
+	if !isField || !strings.Contains(path, "head") {
+		return nil
+	}
+	size, heads := of.eval(whole, nil), of.eval(by, nil)
+	sizes := strings.Join(slices.Compact(fieldsIn(whole, nil)), ", ")
+	return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + path, Msg: fmt.Sprintf(notDivide, heads, size, sizes, class.Class, tree.in.Name)}
+}
+
+// divides are the sides of a condition that one number divides another; nil if it is another condition.
+func divides(rule []any) (whole, by any) {
+	condition, _ := rule[1].([]any)
+	if len(condition) < 2 {
+		return nil, nil
+	}
+	rest, _ := condition[1].([]any)
+	if len(rest) != 3 {
+		return nil, nil
+	}
+	quotient, _ := rest[1].([]any)
+	switch {
+	case rest[0] == "%" && rule[2] == false && condition[0] == "truth",
+		rest[0] == "%" && rule[2] == true && condition[0] == "==" && condition[2] == 0.0:
+		return rest[1], rest[2]
+	case rest[0] == "*" && rule[2] == true && condition[0] == "==" && DeepEqual(quotient, []any{"//", condition[2], rest[2]}):
+		return condition[2], rest[2]
+	}
+	return nil, nil
+}
+
+// below1 is the first field that an expression reads and that the file sets to a number below 1; or "".
+func (of *evaluation) below1(e any) string {
+	for _, path := range fieldsIn(e, nil) {
+		if n, isNumber := of.object.saidOf(path).(float64); isNumber && n < 1 {
+			return path
+		}
+		if rule, ruled := of.rules[path]; ruled {
+			if inside := (&evaluation{object: of.object}).below1(rule); inside != "" {
+				return inside
+			}
+		}
+	}
+	return ""
+}
