@@ -223,25 +223,22 @@ func (attention *attention) attendBack(writer *writer, dy int) {
 	}
 	dq, dk, dv := attention.parts(writer, tensors)
 	operands := []Operand{q, k, attention.v, in("dy", dy), in("lse", attention.lse), in("delta", delta), dq.as("dq").mode(modeWrite), dk.as("dk").mode(modeWrite), dv.as("dv").mode(modeWrite)}
-	if tiles := attention.tiles(writer); tiles > 0 {
-		operands = append(operands, out("sums", writer.temporary("attention.sums", modelgraph.F32, tiles, tileValues+1)))
+	if tiles, numbers := attention.tiles(writer); tiles > 0 {
+		operands = append(operands, out("sums", writer.temporary("attention.sums", modelgraph.F32, tiles, numbers)))
 	}
 	writer.kernel("attention_backward", attention.dims(writer), operands...).Attention = 7 * attention.products(writer)
 	attention.turnBack(writer, dq.as("dq"), dk.as("dk"))
 }
 
-// tileValues are the values of a block of queries of a head, whose gradients are added up in fp32. A
-// block has a number more: how many blocks of keys have added their share.
-const tileValues = 8192
-
-// tiles are the blocks of queries of all heads, for shapes that such a kernel takes, and 0 for others.
-func (attention *attention) tiles(writer *writer) int64 {
-	op := &attention.op
-	if writer.dtype != modelgraph.BF16 || op.HeadDim != 64 && op.HeadDim != 128 || op.ScoreCap > 0 {
-		return 0
+// tiles are the blocks of queries of all heads, whose gradients are added up in fp32, and the numbers
+// of each: its values, and how many blocks of keys have added their share. Shapes that no such kernel
+// takes have none.
+func (attention *attention) tiles(writer *writer) (count, numbers int64) {
+	rows := map[int64]int64{64: 128, 80: 64, 96: 64, 128: 64, 256: 64}[attention.op.HeadDim]
+	if writer.dtype != modelgraph.BF16 || rows == 0 || attention.op.ScoreCap > 0 {
+		return 0, 0
 	}
-	rows := tileValues / op.HeadDim
-	return writer.sequences * op.Heads * ((writer.seq + rows - 1) / rows)
+	return writer.sequences * attention.op.Heads * ((writer.seq + rows - 1) / rows), rows*attention.op.HeadDim + 1
 }
 
 // turnBack turns the gradients of q and k back, and takes them through the norms, in place.

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestSums: bf16 heads of 64 and 128 values have sums for the gradients of queries, 8,192 values a
-// block and a number more. Other types and widths, and scores with a soft cap, have none.
+// TestSums: bf16 heads of 64, 96, 128 and 256 values have sums for the gradients of queries: those of a
+// block, and a number more. Other types, and scores with a soft cap, have none.
 func TestSums(t *testing.T) {
 	for _, test := range []struct {
 		model         string
@@ -23,7 +23,8 @@ func TestSums(t *testing.T) {
 		{"llama-3.1-8b", costmodel.BF16True, 1, 32 * 5, 8193, 0},     // and 5 of 64
 		{"llama-3.2-1b", costmodel.FP32True, 4, 0, 0, 0},
 		{"llama-3.2-1b", costmodel.BF16True, 4, 0, 0, 50},
-		{"phi-3-mini", costmodel.BF16True, 4, 0, 0, 0}, // 96 values a head
+		{"phi-3-mini", costmodel.BF16True, 4, 4 * 32 * 5, 6145, 0}, // 96 values a head
+		{"gemma-2b", costmodel.BF16True, 1, 8 * 5, 16385, 0},       // 256 values
 	} {
 		graph := builtIn(t, test.model)
 		for i := range graph.Layers {

@@ -1,5 +1,5 @@
 // Package attention has attention's kernels for a GPU, forward and backward, and how each is
-// launched. They are PTX made ahead of time, 53 modules of 4.1 MB: by Triton from attention.py, and
+// launched. They are PTX made ahead of time, 59 modules of 4.8 MB: by Triton from attention.py, and
 // for Hopper by NVRTC from the sources in CUDA C++ that hopper.h is for. Their block sizes are in
 // tiles.py. make kernels compiles them again, and needs no GPU. The package knows no driver:
 // callers load the PTX and launch.
@@ -26,7 +26,7 @@ type Kernel struct {
 	// see few keys.
 	Width int64
 	Form  string
-	// Rows is how many rows one block works on: keys for attention_dkv, queries for the others.
+	// Rows is how many rows one block works on: keys for attention_dkv and attention_backward, else queries.
 	// Threads are a block's, in x. Shared is its dynamic shared memory in bytes, which the function
 	// must be allowed first.
 	Rows            int64
@@ -121,16 +121,17 @@ func (table *Table) add(fields []string) error {
 func (kernel *Kernel) Plain() bool { return kernel.Form == "plain" || kernel.Form == "short" }
 
 // Box returns how many rows the tiles of a plain kernel's matrix have: those that a block owns are
-// its rows, and others are blocks of 128 keys, or of 8,192 values of queries (attention_90.cu,
-// attention_backward_90.cu).
+// its rows, and others are blocks of keys, or of queries (attention_90.cu, attention_backward_90.cu).
 func (kernel *Kernel) Box(role string) int64 {
-	switch {
-	case role == "k" || role == "v":
-		return 128
-	case kernel.Name == "attention":
+	switch backward := kernel.Name == "attention_backward"; {
+	case (role == "k" || role == "v") == backward:
 		return kernel.Rows
+	case !backward && kernel.Width == 256:
+		return 80
+	case !backward || kernel.Width == 64:
+		return 128
 	}
-	return 8192 / kernel.Width
+	return 64
 }
 
 // PTX is the text of the kernel's module.

@@ -5,8 +5,8 @@
 // the tasks, and its copies are ahead by up to a task.
 #include "hopper.h"
 
-const int QUERIES = TEAMS * 64, Q_BYTES = QUERIES * WIDTH * 2, K_BYTES = KEYS * WIDTH * 2;
-extern "C" __constant__ const int SHARED = 1024 + 2 * Q_BYTES + 2 * SLOTS * K_BYTES + 32 + SLOTS * 32;
+const int QUERIES = TEAMS * 64, Q_BYTES = QUERIES * PILE(WIDTH) * 128, K_BYTES = KEYS * PILE(WIDTH) * 128;
+extern "C" __constant__ const int SHARED = OWN * Q_BYTES + 2 * SLOTS * K_BYTES + OWN * 16 + SLOTS * 32;
 
 struct Call {
     const Map *q, *k, *v;
@@ -19,7 +19,7 @@ struct Call {
 
 using Walk = QueryWalk<QUERIES>;
 
-__device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values) {
+__device__ inline void fetchAll(const Call &call, const Walk &walk, Ring<OWN> queries, Ring<SLOTS> keys, Ring<SLOTS> values) {
     _Pragma("unroll 1") for (int number = blockIdx.x; number < walk.count; number = after(number)) {
         Task task = walk.of(call, number);
         Span span = keysOf<QUERIES, KEYS>(call.mask, task.first);
@@ -66,7 +66,7 @@ __device__ inline void weigh(const Call &call, float (&score)[KEYS / 2], Rows &r
     }
 }
 
-__device__ inline void attendAll(const Call &call, const Walk &walk, Ring<2> queries, Ring<SLOTS> keys, Ring<SLOTS> values, int team) {
+__device__ inline void attendAll(const Call &call, const Walk &walk, Ring<OWN> queries, Ring<SLOTS> keys, Ring<SLOTS> values, int team) {
     int lane = threadIdx.x % 32, place = team * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4;
     if (TURNS && team == TEAMS - 1) teamArrive(1, 256);
     auto turn = [&] {
@@ -150,10 +150,10 @@ __device__ inline void attendAll(const Call &call, const Walk &walk, Ring<2> que
 extern "C" __global__ void __launch_bounds__(128 + TEAMS * 128, 1)
     attention(const __grid_constant__ Map q, const __grid_constant__ Map k, const __grid_constant__ Map v, bf16 *y, float *lse, int yStride, int seq,
               int heads, int group, int causal, int window, float scale, int pairs) {
-    extern __shared__ char room[];
-    unsigned base = (place(room) + 1023) & ~1023u, gates = base + 2 * Q_BYTES + 2 * SLOTS * K_BYTES;
-    Ring<2> queries(gates, base, Q_BYTES);
-    Ring<SLOTS> keys(gates + 32, base + 2 * Q_BYTES, K_BYTES), values(gates + 32 + SLOTS * 16, base + 2 * Q_BYTES + SLOTS * K_BYTES, K_BYTES);
+    extern __shared__ __align__(1024) char room[];
+    unsigned base = place(room), tiles = base + OWN * Q_BYTES, gates = tiles + 2 * SLOTS * K_BYTES;
+    Ring<OWN> queries(gates, base, Q_BYTES);
+    Ring<SLOTS> keys(gates + OWN * 16, tiles, K_BYTES), values(gates + OWN * 16 + SLOTS * 16, tiles + SLOTS * K_BYTES, K_BYTES);
     if (threadIdx.x == 0) {
         queries.begin(1, TEAMS * 4), keys.begin(1, TEAMS * 4), values.begin(1, TEAMS * 4);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -72,7 +72,7 @@ def compiled_plain(row):
     """As compiled: the source says in a constant how much shared memory it takes. NVRTC 11.8 does not
     know sm_90a, whose instructions are inline assembly."""
     ptx = cuda.compile(cuda.library(), HERE / f"{row.kernel}_90.cu", *(f"-D{name}={value}" for name, value in row.macros.items()))
-    ptx = ptx.replace(".target sm_90\n", ".target sm_90a\n", 1)
+    ptx = ptx.replace(".version 8.0\n.target sm_90\n", ".version 8.1\n.target sm_90a\n", 1)  # 8.1: red of four numbers
     ptx = re.sub(r"\.maxntid (\d+), 1, 1", r".reqntid \1", ptx)
     return uncommented(ptx), int(re.search(r"SHARED = (\d+);", ptx)[1])
 

@@ -193,7 +193,7 @@ def cases(drawn):
         yield Case(2, 321, heads, kv, dim)
         yield Case(1, 129, heads, kv, dim, causal=False)
         yield Case(2, 200, heads, kv, dim, window=64, cap=5.0)
-    for dim in (64, 128, 256):
+    for dim in (64, 80, 96, 128, 256):
         for seq, window in ((1, 0), (63, 3), (64, 1), (65, 200), (1000, 130), (777, 1)):
             yield Case(2, seq, 4, 2, dim, window=window)
         yield Case(1, 512, 8, 1, dim)
@@ -203,7 +203,7 @@ def cases(drawn):
         yield Case(1, 2048, 2, 1, dim, cap=50.0)
     for _ in range(drawn):
         kv, group = random.randint(1, 3), random.randint(1, 4)
-        yield Case(random.randint(1, 3), random.randint(1, 500), kv * group, kv, random.choice((16, 32, 64, 72, 128, 160, 256, random.randint(1, 256))),
+        yield Case(random.randint(1, 3), random.randint(1, 500), kv * group, kv, random.choice((16, 32, 64, 72, 80, 96, 128, 160, 256, random.randint(1, 256))),
                    random.random() < 0.7, random.choice((0, 0, 1, random.randint(1, 300))), random.choice((0.0, 0.0, 2.0, 30.0)), random.choice((0, 0, 8, 3)))
 
 

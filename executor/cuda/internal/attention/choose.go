@@ -8,7 +8,7 @@ const far = 2048
 
 // Choose returns the kernel for heads of dim values. A query sees up to reach keys. Set aligned if
 // addresses and strides of all but lse and delta are multiples of 16 bytes. Set capped if scores have
-// a soft cap, and hopper if the GPU's compute capability is 9.0 and its driver takes PTX ISA 8.0. The
+// a soft cap, and hopper if the GPU's compute capability is 9.0 and its driver takes PTX ISA 8.1. The
 // choice depends on nothing else, so that devices and micro-batches compute the same bits.
 func (table *Table) Choose(name, dtype string, dim, reach int64, aligned, capped, hopper bool) (*Kernel, error) {
 	var best *Kernel

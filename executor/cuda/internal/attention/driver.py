@@ -10,7 +10,6 @@ import torch
 cuda = ctypes.CDLL("libcuda.so.1")
 NUMBERS = {"scale": ctypes.c_float, "cap": ctypes.c_float}
 PLAIN, FAR = ("plain", "short"), 2048  # forms of kernels in CUDA C++, and the reach from which on forward takes no short one
-TILE = 8192  # values of a block of queries, as recipe.tileValues
 SHARED, LOCAL = 8, 3  # CUfunction_attribute: most dynamic shared memory, bytes of local memory a thread
 
 Kernel = collections.namedtuple("Kernel", "name dtype target width form rows threads shared registers file")
@@ -93,13 +92,21 @@ def tiles(matrix, kernel, role, values):
     """What the copy engine reads of a matrix, as driver.Tiles of the executor."""
     room = ctypes.create_string_buffer(256)
     map = (ctypes.c_char * 128).from_buffer(room, -ctypes.addressof(room) % 64)
-    box = 128 if role in ("k", "v") else kernel.rows if kernel.name == "attention" else TILE // kernel.width
+    if (role in ("k", "v")) == (kernel.name == "attention_backward"):
+        box = kernel.rows
+    else:
+        box = (80 if kernel.width == 256 else 128) if role in ("k", "v") else queries(kernel.width)
     seq, row = values["seq"], 2 * matrix.stride(0)
     sizes = (ctypes.c_uint64 * 4)(kernel.width, seq, matrix.shape[1] // kernel.width, matrix.shape[0] // seq)
     strides = (ctypes.c_uint64 * 3)(row, 2 * kernel.width, row * seq)
     # bf16, no interleaving, swizzle of 128 bytes, L2 promotion to 128 bytes, zeros outside
     check(cuda.cuTensorMapEncodeTiled(map, 9, 4, ctypes.c_void_p(matrix.data_ptr()), sizes, strides, (ctypes.c_uint32 * 4)(64, box, 1, 1), (ctypes.c_uint32 * 4)(1, 1, 1, 1), 0, 3, 2, 0))
     return map
+
+
+def queries(width):
+    """The queries of a block that backward's kernel for Hopper goes through, as recipe.tiles."""
+    return 128 if width == 64 else 64
 
 
 def blocks(count, size):
@@ -148,10 +155,11 @@ class Attention:
                     self.parts = torch.full((splits * 2 * rows * columns,), float("nan"), device="cuda")
                 values["parts"] = self.parts
             if kernel.name == "attention_backward":
-                tiles = self.sequences * self.heads * blocks(self.seq, TILE // self.dim)
+                tile = queries(self.dim) * self.dim
+                tiles = self.sequences * self.heads * blocks(self.seq, queries(self.dim))
                 if self.sums is None:
-                    self.sums = torch.full((tiles * (TILE + 1),), float("nan"), device="cuda")
-                self.sums[tiles * TILE :].zero_()
+                    self.sums = torch.full((tiles * (tile + 1),), float("nan"), device="cuda")
+                self.sums[tiles * tile :].zero_()
                 values["sums"] = self.sums
             self.library.launch(kernel, grid * splits, values)
             if splits > 1:

@@ -72,6 +72,8 @@ template <int COUNT> struct Ring {
 __device__ inline void teamMeet(int name, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 __device__ inline void teamArrive(int name, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory"); }
 
+#define PILE(WIDE) ((WIDE + 63) / 64) // tiles of a row; the last one's columns behind the width are 0
+
 // Map describes a tensor of values × rows × heads × sequences to the copy engine, which writes
 // tiles with wgmma's 128-byte swizzle. Rows behind a sequence become 0.
 struct alignas(64) Map {
@@ -81,8 +83,8 @@ struct alignas(64) Map {
 // fill copies ROWS rows of a head to a ring's next slot, when readers have left it. One thread does it.
 template <int ROWS, int WIDE, class R> __device__ inline void fill(R &ring, const Map *map, int row, int head, int sequence) {
     ring.gone().await(ring.round ^ 1);
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring.come().at), "r"(ROWS * WIDE * 2) : "memory");
-    UNROLL for (int tile = 0; tile < WIDE / 64; tile++)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring.come().at), "r"(ROWS * PILE(WIDE) * 128) : "memory");
+    UNROLL for (int tile = 0; tile < PILE(WIDE); tile++)
         asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(ring.at() + tile * ROWS * 128), "l"(map), "r"(tile * 64), "r"(row), "r"(head),
                      "r"(sequence), "r"(ring.come().at) : "memory");
     ring.next();
@@ -107,32 +109,37 @@ template <int N> __device__ inline void hold(unsigned (&part)[N]) {
 }
 
 #define FOUR(D, I) "+f"(D[I]), "+f"(D[I + 1]), "+f"(D[I + 2]), "+f"(D[I + 3])
-#define SIXTEEN(D, I) FOUR(D, I), FOUR(D, I + 4), FOUR(D, I + 8), FOUR(D, I + 12)
-#define THIRTYTWO(D) SIXTEEN(D, 0), SIXTEEN(D, 16)
-#define SIXTYFOUR(D) SIXTEEN(D, 0), SIXTEEN(D, 16), SIXTEEN(D, 32), SIXTEEN(D, 48)
-#define NAMES32 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
-#define NAMES64 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
+#define EIGHT(D, I) FOUR(D, I), FOUR(D, I + 4)
+#define SIXTEEN(D, I) EIGHT(D, I), EIGHT(D, I + 8)
+#define SUMS32(D) SIXTEEN(D, 0), SIXTEEN(D, 16)
+#define SUMS40(D) SUMS32(D), EIGHT(D, 32)
+#define SUMS48(D) SUMS32(D), SIXTEEN(D, 32)
+#define SUMS64(D) SUMS48(D), SIXTEEN(D, 48)
+#define SUMS128(D) SUMS64(D), SIXTEEN(D, 64), SIXTEEN(D, 80), SIXTEEN(D, 96), SIXTEEN(D, 112)
+#define NAMES32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES40 NAMES32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define NAMES48 NAMES40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define NAMES64 NAMES48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NAMES128 NAMES64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 // multiply adds the product of 64 × 16 and 16 × N values to sums of 64 × N. With keep 0 it replaces
 // the sums. A descriptor gives the second factor, turned with TURN 1. The first factor has a descriptor
 // too, or is in registers. A lane has sums of two of its warp's 16 rows: lane/4 and lane/4 + 8. Of
 // each 8 columns it has 2·(lane%4) and the next.
-template <int TURN> __device__ inline void multiply(float (&d)[32], unsigned long long a, unsigned long long b, int keep) {
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " NAMES32 ", %32, %33, p, 1, 1, 0, %35; }"
-        : THIRTYTWO(d) : "l"(a), "l"(b), "r"(keep), "n"(TURN));
-}
-template <int TURN> __device__ inline void multiply(float (&d)[64], unsigned long long a, unsigned long long b, int keep) {
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " NAMES64 ", %64, %65, p, 1, 1, 0, %67; }"
-        : SIXTYFOUR(d) : "l"(a), "l"(b), "r"(keep), "n"(TURN));
-}
-template <int TURN> __device__ inline void multiply(float (&d)[32], const unsigned *a, unsigned long long b, int keep) {
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " NAMES32 ", {%32, %33, %34, %35}, %36, p, 1, 1, %38; }"
-        : THIRTYTWO(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(TURN));
-}
-template <int TURN> __device__ inline void multiply(float (&d)[64], const unsigned *a, unsigned long long b, int keep) {
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " NAMES64 ", {%64, %65, %66, %67}, %68, p, 1, 1, %70; }"
-        : SIXTYFOUR(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(TURN));
-}
+#define MULTIPLY(COUNT, COLUMNS, I, J, K, L, M, N, O) \
+    template <int TURN> __device__ inline void multiply(float (&d)[COUNT], unsigned long long a, unsigned long long b, int keep) { \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #K ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32.bf16.bf16 {" NAMES##COUNT "}, %" #I ", %" #J ", p, 1, 1, 0, %" #L "; }" \
+            : SUMS##COUNT(d) : "l"(a), "l"(b), "r"(keep), "n"(TURN)); \
+    } \
+    template <int TURN> __device__ inline void multiply(float (&d)[COUNT], const unsigned *a, unsigned long long b, int keep) { \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #N ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32.bf16.bf16 {" NAMES##COUNT "}, {%" #I ", %" #J ", %" #K ", %" #L "}, %" #M ", p, 1, 1, %" #O "; }" \
+            : SUMS##COUNT(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(TURN)); \
+    }
+MULTIPLY(32, 64, 32, 33, 34, 35, 36, 37, 38)
+MULTIPLY(40, 80, 40, 41, 42, 43, 44, 45, 46)
+MULTIPLY(48, 96, 48, 49, 50, 51, 52, 53, 54)
+MULTIPLY(64, 128, 64, 65, 66, 67, 68, 69, 70)
+MULTIPLY(128, 256, 128, 129, 130, 131, 132, 133, 134)
 
 // across sets sum to a·bᵀ: 64 rows of a pile of tiles, and all rows of another.
 template <int WIDE, int N> __device__ inline void across(float (&sum)[N], unsigned a, int aRows, unsigned b, int bRows) {
@@ -173,6 +180,8 @@ template <int N> __device__ inline void store(bf16 *to, i64 stride, const float 
             }
             if (row + half * 8 < valid) *(uint4 *)(to + (row + half * 8) * stride + block * 32 + t * 8) = make_uint4(part[0], part[1], part[2], part[3]);
         }
+        UNROLL for (int i = N / 16 * 16; i < N; i += 4)
+            if (row + half * 8 < valid) *(unsigned *)(to + (row + half * 8) * stride + i * 2 + t * 2) = pair(sum[i + half * 2] * factor, sum[i + half * 2 + 1] * factor);
     }
 }
 

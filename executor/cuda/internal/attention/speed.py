@@ -11,6 +11,7 @@ import collections
 import functools
 import os
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
@@ -31,7 +32,7 @@ library = functools.cache(lambda: driver.Library(HERE, "sm_90a"))
 Shape = collections.namedtuple("Shape", "sequences seq heads kv dim causal window dtype", defaults=(True, 0, torch.bfloat16))
 
 SHAPES = [Shape(*sizes, 32, 8, dim, window=window) for dim in (64, 128) for *sizes, wide in ((16, 512, 128), (4, 2048, 512), (1, 32768, 4096)) for window in (0, wide)]
-SHAPES += [Shape(4, 2048, 32, 8, 64, causal=False), Shape(4, 2048, 32, 8, 128, causal=False), Shape(4, 2048, 16, 2, 128), Shape(4, 2048, 8, 4, 256), Shape(4, 2048, 32, 32, 80)]
+SHAPES += [Shape(4, 2048, 32, 8, 64, causal=False), Shape(4, 2048, 32, 8, 128, causal=False), Shape(4, 2048, 16, 2, 128), Shape(4, 2048, 8, 4, 256), Shape(4, 2048, 32, 32, 80), Shape(4, 2048, 32, 32, 96)]
 SHAPES += [Shape(1, 2048, 32, 8, 64, dtype=torch.float32), Shape(1, 2048, 16, 2, 128, dtype=torch.float32)]
 
 
@@ -45,7 +46,10 @@ def median(function, times=9):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         function()
-    graph.replay()
+    began = time.perf_counter()
+    while time.perf_counter() < began + 0.03:  # so that clocks are those of this function, whatever ran before it
+        graph.replay()
+        torch.cuda.synchronize()
     events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(times)]
     for before, after in events:
         before.record()

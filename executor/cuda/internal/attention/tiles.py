@@ -24,13 +24,16 @@ class Row(namedtuple("Row", "kernel dtype target width form queries keys warps s
 
 
 class Plain(namedtuple("Plain", "kernel width form teams settings")):
-    """A kernel in CUDA C++ for Hopper, whose teams own 64 rows each; settings are more macros."""
+    """A kernel in CUDA C++ for Hopper, of teams of four warps; settings are more macros."""
 
     dtype, target = "bf16", "sm_90a"
 
     @property
     def rows(self):
-        return 64 * self.teams
+        """Queries, 64 of each team, or in backward keys."""
+        if self.kernel == "attention":
+            return 64 * self.teams
+        return 64 if self.width > 128 else 128
 
     @property
     def warps(self):
@@ -63,17 +66,23 @@ def rows(dtype, target, width, form, forward, dkv, dq):
 
 # What is left spilled, in bytes a thread: of no other kernel any. Of dkv's it is
 # mostly what stays the same through the loop; without, products wait for each other.
-SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_backward.bf16.128.plain.sm_90a.ptx": 32, "attention_backward.bf16.64.plain.sm_90a.ptx": 8}
+SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_backward.bf16.64.plain.sm_90a.ptx": 40, "attention_backward.bf16.128.plain.sm_90a.ptx": 8, "attention_backward.bf16.256.plain.sm_90a.ptx": 16}
 
 # The fastest of those tried on an H100 that spill no register. The shared memory
 # of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
 # that models have, in "any", and fp32 are for being right: plain small blocks.
 ROWS = [
-    Plain("attention", 64, "short", 2, {"KEYS": 128, "SLOTS": 4, "TURNS": 0}),
-    Plain("attention", 64, "plain", 3, {"KEYS": 128, "SLOTS": 2, "TURNS": 1}),
-    Plain("attention", 128, "plain", 2, {"KEYS": 128, "SLOTS": 2, "TURNS": 1}),
-    Plain("attention_backward", 64, "plain", 2, {"SLOTS": 2, "OWN": 2}),
-    Plain("attention_backward", 128, "plain", 2, {"SLOTS": 2, "OWN": 1}),
+    Plain("attention", 64, "short", 2, {"KEYS": 128, "SLOTS": 4, "OWN": 2, "TURNS": 0}),
+    Plain("attention", 64, "plain", 3, {"KEYS": 128, "SLOTS": 2, "OWN": 2, "TURNS": 1}),
+    Plain("attention", 128, "plain", 2, {"KEYS": 128, "SLOTS": 2, "OWN": 2, "TURNS": 1}),
+    Plain("attention", 80, "plain", 2, {"KEYS": 128, "SLOTS": 2, "OWN": 2, "TURNS": 1}),
+    Plain("attention", 96, "plain", 2, {"KEYS": 128, "SLOTS": 2, "OWN": 2, "TURNS": 1}),
+    Plain("attention", 256, "plain", 2, {"KEYS": 80, "SLOTS": 2, "OWN": 1, "TURNS": 1}),
+    Plain("attention_backward", 64, "plain", 3, {"SLOTS": 2, "OWN": 2}),
+    Plain("attention_backward", 80, "plain", 3, {"SLOTS": 3, "OWN": 1}),
+    Plain("attention_backward", 96, "plain", 3, {"SLOTS": 3, "OWN": 1}),
+    Plain("attention_backward", 128, "plain", 3, {"SLOTS": 3, "OWN": 1}),
+    Plain("attention_backward", 256, "plain", 3, {"SLOTS": 2, "OWN": 1}),
     *rows("bf16", "sm_90a", 128, "aligned", (64, 64, 4, 2), (64, 128, 8, 3), (64, 64, 4, 2)),
     *rows("bf16", "sm_90a", 256, "exact", (128, 32, 8, 3), (64, 32, 8, 3), (128, 32, 8, 3)),
     *rows("bf16", "sm_80", 64, "exact", (128, 32, 4, 3), (16, 64, 4, 2), (64, 32, 4, 2)),

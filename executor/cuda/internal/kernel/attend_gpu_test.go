@@ -31,6 +31,9 @@ func TestGPUAttention(t *testing.T) {
 				"sequences=2 heads=4 kv=2 dim=64 seq=70 causal=1 scale=0.125",
 				"sequences=1 heads=2 kv=1 dim=128 seq=129 causal=1 window=30 scale=0.09 cap=5",
 				"sequences=3 heads=3 kv=3 dim=80 seq=33 scale=0.1",
+				"sequences=1 heads=4 kv=2 dim=128 seq=150 causal=1 scale=0.09",
+				"sequences=2 heads=2 kv=1 dim=96 seq=140 causal=1 window=50 scale=0.1",
+				"sequences=1 heads=2 kv=1 dim=256 seq=150 causal=1 scale=0.06",
 			} {
 				server.attends(dims, dtype)
 			}
@@ -65,10 +68,13 @@ func (server *server) attends(dims string, dtype modelgraph.DType) {
 	server.check(forward, dims, true)
 	server.check(delta, dims, false)
 	parts(back, 1, ">", "dq", "dk", "dv")
-	if dim := sizes.size("dim", 0); dim == 64 || dim == 128 {
-		tiles := sizes.size("sequences", 0) * heads * ((sizes.size("seq", 0)*dim + 8191) / 8192)
-		back.lay(">sums", region(6, 0), tiles, 8193, 8193, modelgraph.F32)
+	queries := int64(64)
+	dim := sizes.size("dim", 0)
+	if dim == 64 {
+		queries = 128
 	}
+	tiles := sizes.size("sequences", 0) * heads * ((sizes.size("seq", 0) + queries - 1) / queries)
+	back.lay(">sums", region(6, 0), tiles, queries*dim+1, queries*dim+1, modelgraph.F32)
 	server.check(back, dims, true)
 }
 

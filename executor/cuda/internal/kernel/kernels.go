@@ -29,7 +29,7 @@ type Kernels struct {
 }
 
 // New returns the kernels of a context's first thread. Set hopper if the GPU's capability is 9.0
-// and its driver takes PTX ISA 8.0, as CUDA 12's do: attention and decode steps have kernels for
+// and its driver takes PTX ISA 8.1, as CUDA 12.1's does: attention and decode steps have kernels for
 // that. processors is how many multiprocessors the GPU has.
 func New(hopper bool, processors int) *Kernels {
 	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper, processors: processors}).ForThread()
