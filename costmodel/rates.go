@@ -14,6 +14,11 @@ type Rates struct {
 	// UnalignedFLOPS is the rate of 16-bit products with rows that do not fill whole 16 bytes,
 	// which the tensor memory accelerator cannot load.
 	UnalignedFLOPS float64 `json:"unaligned_flops,omitzero"`
+	// SustainedFLOPS is the rate of 16-bit products after seconds of nothing else, when the GPU's power
+	// is at its limit and its clock is lower. MemoryPower is the power of kernels that only move
+	// memory, of that limit.
+	SustainedFLOPS float64 `json:"sustained_flops,omitzero"`
+	MemoryPower    float64 `json:"memory_power,omitzero"`
 	// AttentionFLOPS is the rate of the fused attention kernel, in FLOP/s.
 	AttentionFLOPS float64 `json:"attention_flops,omitzero"`
 	// Memory rates, bytes read and written: BytesPerSecond of kernels that read tensors in order,
@@ -72,12 +77,15 @@ func (rates *Rates) check() error {
 	if !within(rates.CollectiveShare, 0, 1) {
 		return fmt.Errorf("collective_share: %v is not a share below 1", rates.CollectiveShare)
 	}
+	if !within(rates.MemoryPower, 0, 1) {
+		return fmt.Errorf("memory_power: %v is not a share below 1", rates.MemoryPower)
+	}
 	return nil
 }
 
 func (rates *Rates) all() []*float64 {
 	return []*float64{
-		&rates.FP32FLOPS, &rates.UnalignedFLOPS, &rates.AttentionFLOPS,
+		&rates.FP32FLOPS, &rates.UnalignedFLOPS, &rates.SustainedFLOPS, &rates.MemoryPower, &rates.AttentionFLOPS,
 		&rates.BytesPerSecond, &rates.StridedBytesPerSecond, &rates.UpdateBytesPerSecond, &rates.FP32UpdateBytesPerSecond,
 		&rates.KernelSeconds, &rates.OperationSeconds, &rates.RowSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
 		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.OverlappedBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,

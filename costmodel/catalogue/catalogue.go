@@ -25,8 +25,11 @@ type GPU struct {
 	ReservedBytes  int64   `json:"reserved_bytes"`
 	BF16FLOPS      float64 `json:"bf16_flops,omitzero"`
 	// FP16FLOPS is in the place of BF16FLOPS on a GPU without units for bf16.
-	FP16FLOPS          float64 `json:"fp16_flops,omitzero"`
-	FP32FLOPS          float64 `json:"fp32_flops,omitzero"` // without TF32
+	FP16FLOPS float64 `json:"fp16_flops,omitzero"`
+	FP32FLOPS float64 `json:"fp32_flops,omitzero"` // without TF32
+	// SustainedFLOPS and MemoryPower are those of [costmodel.Rates], as measured.
+	SustainedFLOPS     float64 `json:"sustained_flops,omitzero"`
+	MemoryPower        float64 `json:"memory_power,omitzero"`
 	BytesPerSecond     float64 `json:"bytes_per_second,omitzero"`
 	LinkBytesPerSecond float64 `json:"link_bytes_per_second,omitzero"`
 	// PinnedBytesPerSecond is copied from and to pinned memory of the host, each way.
@@ -148,6 +151,8 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 	ring := forCapability(load().Collective, gpu.ComputeCapability)
 	device.Rates = costmodel.Rates{
 		FP32FLOPS:                gpu.FP32FLOPS * load().Matmul.Efficiency,
+		SustainedFLOPS:           gpu.SustainedFLOPS,
+		MemoryPower:              gpu.MemoryPower,
 		AttentionFLOPS:           gpu.flops() * forCapability(load().Attention, gpu.ComputeCapability).Efficiency,
 		BytesPerSecond:           gpu.BytesPerSecond * load().Memory.Efficiency,
 		UnalignedFLOPS:           gpu.flops() * forCapability(load().Unaligned, gpu.ComputeCapability).Efficiency,

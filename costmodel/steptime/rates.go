@@ -7,9 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// passSeconds is the time of a pass on a device. Its kernels run in sequence: products at the rate
-// of their type, all others at the rates of memory. Unknown rates take no time.
+// passSeconds is the time of a pass on a device, whose kernels run in sequence.
 func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
+	products, others := passTimes(device, &pass, precision)
+	return products + others
+}
+
+// passTimes are the seconds of a pass's products, at the rate of their type, and of all others, at
+// the rates of memory. Unknown rates take no time.
+func passTimes(device *costmodel.Device, pass *costmodel.Pass, precision costmodel.Precision) (clocked, others float64) {
 	products, attention := device.FLOPS, device.AttentionFLOPS
 	if ops.ComputeBytes(precision) == 4 && device.FP32FLOPS > 0 {
 		products = device.FP32FLOPS // PyTorch uses TF32 only if it is asked to
@@ -25,7 +31,7 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 	if device.OperationSeconds > 0 {
 		kernels = (pass.Kernels-pass.Fused)*device.KernelSeconds + pass.Operations*(device.OperationSeconds+pass.Rows*device.RowSeconds)
 	}
-	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention) +
+	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention),
 		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + kernels + pass.Profiled
 }
 
@@ -37,8 +43,12 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 	}
 	own := *device
 	own.FLOPS, own.Rates = device.Own.FLOPS, device.Own.Rates
-	own.OperationSeconds = cmp.Or(own.OperationSeconds, device.OperationSeconds)
-	own.RowSeconds = cmp.Or(own.RowSeconds, device.RowSeconds)
+	for _, rate := range []struct{ own, known *float64 }{
+		{&own.OperationSeconds, &device.OperationSeconds}, {&own.RowSeconds, &device.RowSeconds},
+		{&own.SustainedFLOPS, &device.SustainedFLOPS}, {&own.MemoryPower, &device.MemoryPower},
+	} {
+		*rate.own = cmp.Or(*rate.own, *rate.known)
+	}
 	return &own
 }
 

@@ -31,7 +31,7 @@ func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) Un
 		precision = costmodel.BF16True
 	}
 	if table.Workload.Runtime == costmodel.Devmap {
-		return planned(onOwn(on), work, &table.Workload)
+		return planned(steady(onOwn(on), table), work, &table.Workload)
 	}
 	out := UnitSeconds{
 		Forward: passSeconds(on, work.Forward, precision), Issue: issueSeconds(on, work.Forward),

@@ -92,15 +92,15 @@ func (probe *probe) shares(gpu int) (count int64) {
 // between devices.
 func (probe *probe) table() string {
 	memory := texttab.New("GPU", "name", "memory", "held by\nothers", "by whom", "held besides\narenas")
-	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
+	rates := texttab.New("GPU", "products,\nTFLOP/s", "for\nseconds", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
 	memory.Right(0, 2, 3, 5)
-	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	for _, gpu := range probe.distinct() {
 		usage := probe.memory[gpu]
 		memory.Row(gpu, probe.gpus[gpu].Name, costmodel.Bytes(usage.Total), costmodel.Bytes(usage.Used+usage.Reserved), probe.whose(gpu), costmodel.Bytes(probe.used[gpu]))
 		flops, other := ratesOf(probe.rates[gpu])
 		path := probe.paths[slices.Index(probe.devices, gpu)]
-		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
+		rates.Row(gpu, rounded(flops/1e12), rounded(other.SustainedFLOPS/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
 			rounded(path.Inside/1e9), rounded(path.Up/1e9), rounded(path.Down/1e9), fmt.Sprintf("%.2f", other.KernelSeconds*1e6))
 	}
 	return fmt.Sprintf("%s\n%s\n%s", memory, rates, probe.links())

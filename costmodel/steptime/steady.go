@@ -1,0 +1,37 @@
+package steptime
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+)
+
+// steady is a device of [onOwn] with the rates of products and attention at its clock in a long
+// training, if their power exceeds its limit. The clock falls until the energy of a step is the limit times its time:
+//
+//	seconds of products × FLOPS ÷ SustainedFLOPS + other seconds × MemoryPower = seconds of a step
+//
+// The left side is the energy without the lower clock, in seconds at the limit. Memory has a clock of
+// its own. Recomputation does not count, so that a search can mix units with and without it.
+func steady(device *costmodel.Device, table *costmodel.Table) *costmodel.Device {
+	workload := &table.Workload
+	if workload.Mode != costmodel.Train || device.SustainedFLOPS <= 0 || ops.ComputeBytes(workload.Precision) == 4 {
+		return device
+	}
+	batches := float64(max(1, workload.MicroBatches))
+	var products, others float64
+	for i := range table.Units {
+		work := &table.Units[i].Work
+		for _, pass := range []*costmodel.Pass{&work.Forward, &work.Backward, &work.Learn} {
+			clocked, other := passTimes(device, pass, workload.Precision)
+			products, others = products+batches*clocked, others+batches*other
+		}
+		others += updateSeconds(device, work.Update, workload.Precision)
+	}
+	energy := products*device.FLOPS/device.SustainedFLOPS + others*device.MemoryPower
+	if energy <= products+others {
+		return device
+	}
+	slower, slow := products/(energy-others), *device
+	slow.FLOPS, slow.UnalignedFLOPS, slow.AttentionFLOPS = device.FLOPS*slower, device.UnalignedFLOPS*slower, device.AttentionFLOPS*slower
+	return &slow
+}
