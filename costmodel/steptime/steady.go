@@ -18,15 +18,8 @@ func steady(device *costmodel.Device, table *costmodel.Table) *costmodel.Device 
 		return device
 	}
 	batches := float64(max(1, workload.MicroBatches))
-	var products, others float64
-	for i := range table.Units {
-		work := &table.Units[i].Work
-		for _, pass := range []*costmodel.Pass{&work.Forward, &work.Backward, &work.Learn} {
-			clocked, other := passTimes(device, pass, workload.Precision)
-			products, others = products+batches*clocked, others+batches*other
-		}
-		others += updateSeconds(device, work.Update, workload.Precision)
-	}
+	products, others := passTimes(device, &table.Step, workload.Precision)
+	products, others = batches*products, batches*others+updateSeconds(device, table.StepUpdate, workload.Precision)
 	energy := products*device.FLOPS/device.SustainedFLOPS + others*device.MemoryPower
 	if energy <= products+others {
 		return device

@@ -36,6 +36,7 @@ func TestSteady(t *testing.T) {
 		{"fp32", other(func(workload *costmodel.Workload) { workload.Precision = costmodel.FP32True }), costmodel.Work{Forward: costmodel.Pass{Products: 100}}, 2},
 	} {
 		table := &costmodel.Table{Workload: c.workload, Units: []costmodel.Unit{{Work: c.work}}}
+		table.Step, table.StepUpdate = costmodel.Sum(table.Units)
 		one := Unit(table, topology, 0, 0)
 		ticks := TicksOf(table, topology)
 		unit := ticks.Unit(0, 0)

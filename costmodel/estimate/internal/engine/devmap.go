@@ -97,6 +97,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 		work.Learn = code.Learn.Work
 		work.Update = code.Norms.Work.Traffic + code.Step.Work.Traffic
 	}
+	table.Step, table.StepUpdate = costmodel.Sum(table.Units)
 	table.Warnings = append(table.Warnings, plan.Warnings...)
 	return nil
 }
