@@ -40,18 +40,3 @@ type Work struct {
 	// Block: the unit is gathered on its own under sharding; the root gathers the others together.
 	Block bool
 }
-
-// Sum is the work of units together: forwards and backwards of one micro-batch without recomputation,
-// and the optimizer's bytes.
-func Sum(units []Unit) (pass Pass, update float64) {
-	for i := range units {
-		work := &units[i].Work
-		for _, of := range []*Pass{&work.Forward, &work.Backward, &work.Learn} {
-			pass.Products, pass.Unaligned, pass.Attention = pass.Products+of.Products, pass.Unaligned+of.Unaligned, pass.Attention+of.Attention
-			pass.Traffic, pass.Strided = pass.Traffic+of.Traffic, pass.Strided+of.Strided
-			pass.Kernels, pass.Profiled = pass.Kernels+of.Kernels, pass.Profiled+of.Profiled
-		}
-		update += work.Update
-	}
-	return pass, update
-}

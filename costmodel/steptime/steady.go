@@ -18,8 +18,9 @@ func steady(device *costmodel.Device, table *costmodel.Table) *costmodel.Device 
 		return device
 	}
 	batches := float64(max(1, workload.MicroBatches))
-	products, others := passTimes(device, &table.Step, workload.Precision)
-	products, others = batches*products, batches*others+updateSeconds(device, table.StepUpdate, workload.Precision)
+	products, all := passTimes(device, &table.Step, workload.Precision)
+	others := batches*(all-products) + updateSeconds(device, table.StepUpdate, workload.Precision)
+	products *= batches
 	energy := products*device.FLOPS/device.SustainedFLOPS + others*device.MemoryPower
 	if energy <= products+others {
 		return device

@@ -36,7 +36,10 @@ func TestSteady(t *testing.T) {
 		{"fp32", other(func(workload *costmodel.Workload) { workload.Precision = costmodel.FP32True }), costmodel.Work{Forward: costmodel.Pass{Products: 100}}, 2},
 	} {
 		table := &costmodel.Table{Workload: c.workload, Units: []costmodel.Unit{{Work: c.work}}}
-		table.Step, table.StepUpdate = costmodel.Sum(table.Units)
+		for _, pass := range []*costmodel.Pass{&c.work.Forward, &c.work.Backward, &c.work.Learn} {
+			table.Step.Products, table.Step.Attention, table.Step.Traffic = table.Step.Products+pass.Products, table.Step.Attention+pass.Attention, table.Step.Traffic+pass.Traffic
+		}
+		table.StepUpdate = c.work.Update
 		one := Unit(table, topology, 0, 0)
 		ticks := TicksOf(table, topology)
 		unit := ticks.Unit(0, 0)

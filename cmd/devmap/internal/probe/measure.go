@@ -193,42 +193,42 @@ func (probe *probe) hold(ctx context.Context) error {
 // is as warm as in a run. Products for seconds come last.
 func (probe *probe) time(ctx context.Context) error {
 	probe.rates = make(map[int]*tallies)
-	work := func(mode costmodel.Mode, precision costmodel.Precision, batch int64) costmodel.Workload {
-		return costmodel.Workload{Mode: mode, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}
-	}
-	always := func(steps int64) func(*executor.Job) int64 { return func(*executor.Job) int64 { return steps } }
 	for _, gpu := range probe.distinct() {
-		rates := new(tallies)
+		rates, on := new(tallies), probe.topology(slices.Index(probe.devices, gpu))
 		probe.rates[gpu] = rates
-		on := probe.topology(slices.Index(probe.devices, gpu))
-		if _, err := timeModel(ctx, &rates.single, gpu, timedModels[0], work(costmodel.Train, costmodel.FP32True, 1), always(singleSteps), on); err != nil {
+		if _, err := rates.single.model(ctx, gpu, timedModels[0], timed(costmodel.Train, costmodel.FP32True, 1), singleSteps, on); err != nil {
 			return err
 		}
 		for _, config := range timedModels {
-			batch, err := timeModel(ctx, &rates.half, gpu, config, work(costmodel.Train, costmodel.BF16True, 4), always(halfSteps), on)
+			batch, err := rates.half.model(ctx, gpu, config, timed(costmodel.Train, costmodel.BF16True, 4), halfSteps, on)
 			if err == nil {
-				_, err = timeModel(ctx, &rates.less, gpu, config, work(costmodel.Train, costmodel.BF16True, max(1, batch/4)), always(halfSteps), on)
+				_, err = rates.less.model(ctx, gpu, config, timed(costmodel.Train, costmodel.BF16True, max(1, batch/4)), halfSteps, on)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		if _, err := timeModel(ctx, &rates.sustained, gpu, wideModel, work(costmodel.Infer, costmodel.BF16True, 4), rates.settling, on); err != nil {
+		if _, err := rates.sustained.model(ctx, gpu, wideModel, timed(costmodel.Infer, costmodel.BF16True, wideBatch), rates.half.settling(), on); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// timeModel times steps of a model on batches of 2048 tokens, the largest that fits, as a GPU's rates
-// need much work. It returns the batch.
-func timeModel(ctx context.Context, tally *tally, gpu int, config string, workload costmodel.Workload, steps func(job *executor.Job) int64, on *costmodel.Topology) (int64, error) {
+// timed is a workload with sequences of 2048 tokens.
+func timed(mode costmodel.Mode, precision costmodel.Precision, batch int64) costmodel.Workload {
+	return costmodel.Workload{Mode: mode, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}
+}
+
+// model times steps of a model, with the largest batch that fits, as a GPU's rates need much work. It
+// returns the batch.
+func (tally *tally) model(ctx context.Context, gpu int, config string, workload costmodel.Workload, steps int64, on *costmodel.Topology) (int64, error) {
 	for {
 		job, err := probeJob(config, workload, on)
 		if err != nil {
 			return 0, err
 		}
-		err = tally.run(ctx, gpu, job, steps(job))
+		err = tally.run(ctx, gpu, job, steps)
 		var noMemory *executor.MemoryError
 		if !errors.As(err, &noMemory) || workload.Batch == 1 {
 			return workload.Batch, err

@@ -65,9 +65,14 @@ func TestProbeJobs(t *testing.T) {
 			t.Errorf("%d devices, of %d: %v", len(job.Program.Devices), devices, err)
 		}
 	}
-	wide := fixtures.Must(probeJob(wideModel, costmodel.Workload{Mode: costmodel.Infer, Precision: costmodel.BF16True, Batch: 4, MicroBatches: 1, Seq: 2048}, &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Infer)}}))(t)
-	// 2 layers of 2 × 8192² + 2 × 8192 × 1024 + 3 × 8192 × 28672 weights, and the head.
-	if got, flops := (&tallies{half: tally{products: work{8e14, 1}}}).settling(wide), 2.*8192*(2*855638016+32768*8192); got != int64(3*8e14/flops) {
+	wide, products := fixtures.Must(probeJob(wideModel, timed(costmodel.Infer, costmodel.BF16True, wideBatch), &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Infer)}}))(t), 0.
+	for i := range wide.Recipe.Units {
+		products += wide.Recipe.Units[i].Code.Forward.Work.Products
+	}
+	if products != wideProducts {
+		t.Errorf("%v FLOPs of products in a forward, not %v", products, wideProducts)
+	}
+	if got := (&tally{products: work{8e14, 1}}).settling(); got != int64(3*8e14/products) {
 		t.Errorf("%d forwards", got)
 	}
 	for _, config := range timedModels {

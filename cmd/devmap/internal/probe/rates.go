@@ -76,15 +76,9 @@ const (
 	settlingSeconds = 3 // of products until the GPU's power is steady
 )
 
-// settling is how many forwards of a job take so many seconds.
-func (rates *tallies) settling(job *executor.Job) int64 {
-	var products float64
-	for i := range job.Recipe.Units {
-		for _, kernel := range job.Recipe.Units[i].Code.Forward.Kernels {
-			products += kernel.Products
-		}
-	}
-	return int64(min(max(settlingSeconds*rates.half.products.rate()/products, 4), 1e4))
+// settling is how many forwards of [wideModel] take so many seconds.
+func (tally *tally) settling() int64 {
+	return int64(min(max(settlingSeconds*tally.products.rate()/wideProducts, 4), 1e4))
 }
 
 // tell records a kernel.
