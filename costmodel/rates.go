@@ -1,7 +1,6 @@
 package costmodel
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -14,6 +13,11 @@ type Rates struct {
 	// UnalignedFLOPS is the rate of 16-bit products with rows that do not fill whole 16 bytes,
 	// which the tensor memory accelerator cannot load.
 	UnalignedFLOPS float64 `json:"unaligned_flops,omitzero"`
+	// SustainedFLOPS is the rate of 16-bit products after seconds of nothing else, when the GPU's power
+	// is at its limit and its clock is lower. MemoryPower is the power of kernels that only move
+	// memory, of that limit.
+	SustainedFLOPS float64 `json:"sustained_flops,omitzero"`
+	MemoryPower    float64 `json:"memory_power,omitzero"`
 	// AttentionFLOPS is the rate of the fused attention kernel, in FLOP/s.
 	AttentionFLOPS float64 `json:"attention_flops,omitzero"`
 	// Memory rates, bytes read and written: BytesPerSecond of kernels that read tensors in order,
@@ -64,33 +68,25 @@ type Rates struct {
 func (rates *Rates) check() error {
 	value := reflect.ValueOf(*rates)
 	for i := range value.NumField() {
+		rate, most, said := value.Field(i).Float(), 1e21, "1e21"
 		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-		if rate := value.Field(i).Float(); !within(rate, 0, 1e21) {
-			return fmt.Errorf("%s: %v is not between 0 and 1e21", name, rate)
+		if name == "collective_share" || name == "memory_power" {
+			most, said = 1, "1"
 		}
-	}
-	if !within(rates.CollectiveShare, 0, 1) {
-		return fmt.Errorf("collective_share: %v is not a share below 1", rates.CollectiveShare)
+		if !within(rate, 0, most) {
+			return fmt.Errorf("%s: %v is not between 0 and %s", name, rate, said)
+		}
 	}
 	return nil
 }
 
-func (rates *Rates) all() []*float64 {
-	return []*float64{
-		&rates.FP32FLOPS, &rates.UnalignedFLOPS, &rates.AttentionFLOPS,
-		&rates.BytesPerSecond, &rates.StridedBytesPerSecond, &rates.UpdateBytesPerSecond, &rates.FP32UpdateBytesPerSecond,
-		&rates.KernelSeconds, &rates.OperationSeconds, &rates.RowSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
-		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.OverlappedBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
-		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond, &rates.PinnedBytesPerSecond,
-		&rates.ForwardRatio, &rates.BackwardRatio, &rates.WeightsRatio, &rates.UpdateRatio,
-	}
-}
-
 // over lays the rates that are known over others.
 func (rates Rates) over(base Rates) Rates {
-	known, under := rates.all(), base.all()
-	for i := range known {
-		*known[i] = cmp.Or(*known[i], *under[i])
+	known, under := reflect.ValueOf(&rates).Elem(), reflect.ValueOf(base)
+	for i := range known.NumField() {
+		if known.Field(i).IsZero() {
+			known.Field(i).Set(under.Field(i))
+		}
 	}
 	return rates
 }

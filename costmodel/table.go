@@ -7,6 +7,10 @@ type Table struct {
 	Workload Workload
 	// Units are in the graph's unit order, which is the order they run in.
 	Units []Unit
+	// Step is the work of all units in devmap's engine: forwards and backwards of a micro-batch, without
+	// recomputation. StepUpdate is their optimizer's bytes.
+	Step       Pass
+	StepUpdate float64
 	// SampleTokens are the tokens of an image or a sound if the model reads no text: of its longest
 	// stream, or of a decoder. 0: it reads text.
 	SampleTokens int64

@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -72,14 +73,10 @@ func (device *fileDevice) over(dev Device) Device {
 	if device.CapacityBytes != nil {
 		dev.CapacityBytes, dev.ReservedBytes = *device.CapacityBytes, 0
 	}
-	if device.ReservedBytes != nil {
-		dev.ReservedBytes = *device.ReservedBytes
-	}
-	if device.WorkspaceBytes != nil {
-		dev.WorkspaceBytes = *device.WorkspaceBytes
-	}
-	if device.ContextBytes != nil {
-		dev.ContextBytes = *device.ContextBytes
+	for _, size := range []struct{ given, to *int64 }{{device.ReservedBytes, &dev.ReservedBytes}, {device.WorkspaceBytes, &dev.WorkspaceBytes}, {device.ContextBytes, &dev.ContextBytes}} {
+		if size.given != nil {
+			*size.to = *size.given
+		}
 	}
 	if device.FLOPS != nil {
 		dev.FLOPS = *device.FLOPS
@@ -87,9 +84,7 @@ func (device *fileDevice) over(dev Device) Device {
 	if device.Slack != nil {
 		dev.Slack = *device.Slack
 	}
-	if device.Capability != "" {
-		dev.ComputeCapability = device.Capability
-	}
+	dev.ComputeCapability = cmp.Or(device.Capability, dev.ComputeCapability)
 	dev.Rates = device.Rates.over(dev.Rates)
 	return dev
 }

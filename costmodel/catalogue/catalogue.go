@@ -25,19 +25,17 @@ type GPU struct {
 	ReservedBytes  int64   `json:"reserved_bytes"`
 	BF16FLOPS      float64 `json:"bf16_flops,omitzero"`
 	// FP16FLOPS is in the place of BF16FLOPS on a GPU without units for bf16.
-	FP16FLOPS          float64 `json:"fp16_flops,omitzero"`
-	FP32FLOPS          float64 `json:"fp32_flops,omitzero"` // without TF32
+	FP16FLOPS float64 `json:"fp16_flops,omitzero"`
+	FP32FLOPS float64 `json:"fp32_flops,omitzero"` // without TF32
+	// SustainedFLOPS and MemoryPower are those of [costmodel.Rates], as measured.
+	SustainedFLOPS     float64 `json:"sustained_flops,omitzero"`
+	MemoryPower        float64 `json:"memory_power,omitzero"`
 	BytesPerSecond     float64 `json:"bytes_per_second,omitzero"`
 	LinkBytesPerSecond float64 `json:"link_bytes_per_second,omitzero"`
 	// PinnedBytesPerSecond is copied from and to pinned memory of the host, each way.
 	PinnedBytesPerSecond float64 `json:"pinned_bytes_per_second,omitzero"`
 	ComputeCapability    string  `json:"compute_capability"`
 	Source               string  `json:"source"`
-}
-
-type constant struct {
-	Bytes  int64  `json:"bytes"`
-	Source string `json:"source"`
 }
 
 type contextSize struct {
@@ -55,64 +53,51 @@ func (size contextSize) of(mode costmodel.Mode) int64 {
 
 type data struct {
 	GPUs       []GPU                  `json:"gpus"`
-	Workspaces map[string]constant    `json:"workspaces"`
+	Workspaces map[string]figure      `json:"workspaces"`
 	Context    map[string]contextSize `json:"context"`
-	OwnContext map[string]constant    `json:"own_context"`
-	JAXContext map[string]constant    `json:"jax_context"`
-	Matmul     efficiency             `json:"matmul"`
-	Attention  map[string]efficiency  `json:"attention"`
-	Unaligned  map[string]efficiency  `json:"unaligned"`
-	Memory     efficiency             `json:"memory"`
-	Strided    efficiency             `json:"strided"`
-	Update     efficiency             `json:"update"`
-	FP32Update efficiency             `json:"fp32_update"`
-	Link       efficiency             `json:"link"`
-	Collective map[string]efficiency  `json:"collective"`
-	Kernel     duration               `json:"kernel"`
-	Decode     map[string]operation   `json:"decode"`
-	Issue      duration               `json:"issue"`
-	IssueBack  duration               `json:"issue_backward"`
-	IssueShard duration               `json:"issue_sharded"`
-	CPUCopy    rate                   `json:"cpu_copy"`
+	OwnContext map[string]figure      `json:"own_context"`
+	JAXContext map[string]figure      `json:"jax_context"`
+	Matmul     figure                 `json:"matmul"`
+	Attention  map[string]figure      `json:"attention"`
+	Unaligned  map[string]figure      `json:"unaligned"`
+	Memory     figure                 `json:"memory"`
+	Strided    figure                 `json:"strided"`
+	Update     figure                 `json:"update"`
+	FP32Update figure                 `json:"fp32_update"`
+	Link       figure                 `json:"link"`
+	Collective map[string]figure      `json:"collective"`
+	Kernel     figure                 `json:"kernel"`
+	Decode     map[string]figure      `json:"decode"`
+	Issue      figure                 `json:"issue"`
+	IssueBack  figure                 `json:"issue_backward"`
+	IssueShard figure                 `json:"issue_sharded"`
+	CPUCopy    figure                 `json:"cpu_copy"`
 }
 
-type rate struct {
-	BytesPerSecond float64 `json:"bytes_per_second"`
+// figure is a constant with its source, and with the fields of its kind.
+type figure struct {
+	Bytes          int64   `json:"bytes,omitzero"`
+	BytesPerSecond float64 `json:"bytes_per_second,omitzero"`
+	Efficiency     float64 `json:"efficiency,omitzero"`  // of a data sheet's rate, as achieved
+	Share          float64 `json:"share,omitzero"`       // of the device's processors
+	Overlapped     float64 `json:"beside,omitzero"`      // as Efficiency, while kernels run
+	Seconds        float64 `json:"seconds,omitzero"`     // that each call takes in addition
+	RowSeconds     float64 `json:"row_seconds,omitzero"` // and each row of devmap's operations in decode steps
 	Source         string  `json:"source"`
-}
-
-type duration struct {
-	Seconds float64 `json:"seconds"`
-	Source  string  `json:"source"`
-}
-
-// operation is what an operation of devmap's kernel for decode steps takes on top of its reads, and
-// each of its rows.
-type operation struct {
-	Seconds    float64 `json:"seconds"`
-	RowSeconds float64 `json:"row_seconds"`
-	Source     string  `json:"source"`
-}
-
-// efficiency is what part of a data sheet's rate is achieved.
-type efficiency struct {
-	Efficiency float64 `json:"efficiency"`
-	Share      float64 `json:"share,omitzero"`   // of the device's processors
-	Overlapped float64 `json:"beside,omitzero"`  // that part of the rate while kernels run
-	Seconds    float64 `json:"seconds,omitzero"` // that each call takes on top
-	Source     string  `json:"source"`
 }
 
 //go:embed gpus.json
 var raw []byte
 
-var load = sync.OnceValue(func() data {
-	var read data
-	if err := json.Unmarshal(raw, &read, json.RejectUnknownMembers(true)); err != nil {
-		panic("catalogue: gpus.json: " + err.Error()) // embedded: a build fault
+var load = sync.OnceValue(func() data { return read[data](raw) })
+
+// read parses embedded data.
+func read[T any](raw []byte) (out T) {
+	if err := json.Unmarshal(raw, &out, json.RejectUnknownMembers(true)); err != nil {
+		panic("catalogue: " + err.Error()) // a build fault
 	}
-	return read
-})
+	return out
+}
 
 // Names lists the GPUs.
 func Names() []string {
@@ -148,6 +133,8 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 	ring := forCapability(load().Collective, gpu.ComputeCapability)
 	device.Rates = costmodel.Rates{
 		FP32FLOPS:                gpu.FP32FLOPS * load().Matmul.Efficiency,
+		SustainedFLOPS:           gpu.SustainedFLOPS,
+		MemoryPower:              gpu.MemoryPower,
 		AttentionFLOPS:           gpu.flops() * forCapability(load().Attention, gpu.ComputeCapability).Efficiency,
 		BytesPerSecond:           gpu.BytesPerSecond * load().Memory.Efficiency,
 		UnalignedFLOPS:           gpu.flops() * forCapability(load().Unaligned, gpu.ComputeCapability).Efficiency,

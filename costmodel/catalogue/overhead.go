@@ -4,8 +4,6 @@ import (
 	_ "embed"
 	"sync"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -13,10 +11,10 @@ import (
 
 type overhead struct {
 	NCCL struct {
-		World constant `json:"world"`
-		Mesh  constant `json:"mesh"`
-		P2P   constant `json:"p2p"`
-		Peer  constant `json:"peer"`
+		World figure `json:"world"`
+		Mesh  figure `json:"mesh"`
+		P2P   figure `json:"p2p"`
+		Peer  figure `json:"peer"`
 	} `json:"nccl"`
 	Slack struct {
 		Source string           `json:"source"`
@@ -43,13 +41,7 @@ type slack struct {
 //go:embed overhead.json
 var rawOverhead []byte
 
-var loadOverhead = sync.OnceValue(func() overhead {
-	var read overhead
-	if err := json.Unmarshal(rawOverhead, &read, json.RejectUnknownMembers(true)); err != nil {
-		panic("catalogue: overhead.json: " + err.Error()) // embedded: a build fault
-	}
-	return read
-})
+var loadOverhead = sync.OnceValue(func() overhead { return read[overhead](rawOverhead) })
 
 // Overhead is the memory of a GPU in addition to the allocator's requests at the peak.
 //   - used: bytes of contexts and of NCCL. An arena ([costmodel.StageRules]) has no NCCL,
@@ -78,7 +70,7 @@ func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, fo
 const wideRange = 0.54
 
 // contexts are an engine's and PyTorch's measured contexts, by compute capability.
-func contexts(engine map[string]constant, mode costmodel.Mode) map[string][2]int64 {
+func contexts(engine map[string]figure, mode costmodel.Mode) map[string][2]int64 {
 	found := make(map[string][2]int64)
 	for capability, own := range engine {
 		found[capability] = [2]int64{forCapability(load().Context, capability).of(mode), own.Bytes}

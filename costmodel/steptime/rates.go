@@ -7,9 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// passSeconds is the time of a pass on a device. Its kernels run in sequence: products at the rate
-// of their type, all others at the rates of memory. Unknown rates take no time.
+// passSeconds is the time of a pass on a device, whose kernels run in sequence.
 func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
+	_, all := passTimes(device, &pass, precision)
+	return all
+}
+
+// passTimes are the seconds of a pass's products, at the rate of their type, and of all kernels. The
+// others run at the rates of memory. Unknown rates take no time.
+func passTimes(device *costmodel.Device, pass *costmodel.Pass, precision costmodel.Precision) (clocked, all float64) {
 	products, attention := device.FLOPS, device.AttentionFLOPS
 	if ops.ComputeBytes(precision) == 4 && device.FP32FLOPS > 0 {
 		products = device.FP32FLOPS // PyTorch uses TF32 only if it is asked to
@@ -25,8 +31,8 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 	if device.OperationSeconds > 0 {
 		kernels = (pass.Kernels-pass.Fused)*device.KernelSeconds + pass.Operations*(device.OperationSeconds+pass.Rows*device.RowSeconds)
 	}
-	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention) +
-		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + kernels + pass.Profiled
+	clocked = over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention)
+	return clocked, clocked + over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + kernels + pass.Profiled
 }
 
 // onOwn is the device with all measured rates of devmap's own engine, if it has any. They go
@@ -37,8 +43,8 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 	}
 	own := *device
 	own.FLOPS, own.Rates = device.Own.FLOPS, device.Own.Rates
-	own.OperationSeconds = cmp.Or(own.OperationSeconds, device.OperationSeconds)
-	own.RowSeconds = cmp.Or(own.RowSeconds, device.RowSeconds)
+	own.OperationSeconds, own.RowSeconds = cmp.Or(own.OperationSeconds, device.OperationSeconds), cmp.Or(own.RowSeconds, device.RowSeconds)
+	own.SustainedFLOPS, own.MemoryPower = cmp.Or(own.SustainedFLOPS, device.SustainedFLOPS), cmp.Or(own.MemoryPower, device.MemoryPower)
 	return &own
 }
 
@@ -77,14 +83,4 @@ func over(amount, rate float64) float64 {
 		return 0
 	}
 	return amount / rate
-}
-
-// issueSeconds is the host's time to issue a forward.
-func issueSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
-	return pass.Kernels * device.IssueSeconds
-}
-
-// issueBackSeconds is the host's time to issue a backward: autograd does so without Python.
-func issueBackSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
-	return pass.Kernels * device.BackwardIssueSeconds
 }

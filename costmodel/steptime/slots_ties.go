@@ -73,29 +73,20 @@ func (line *line) lastBackward(unit int) (end int64, rank int) {
 				return stage.units[i].ended, stage.rank
 			}
 		}
+		back, learn := int64(0), int64(0) // of the units that a backward reaches first
+		for after := unit; after < stage.end; after++ {
+			took := line.Unit(after, line.devices[stage.rank])
+			back, learn = back+took.Recompute+took.Backward, learn+took.Learn
+		}
 		if stage.whole.ended > stage.learn.ended {
-			end = stage.whole.began
-			for after := unit; after < stage.end; after++ {
-				took := line.Unit(after, line.devices[stage.rank])
-				end += took.Recompute + took.Backward + took.Learn
-			}
-			return end, stage.rank
+			return stage.whole.began + back + learn, stage.rank
 		}
 		if line.table.Units[unit].Regions.Learns {
-			end = stage.learn.began
-			for after := unit; after < stage.end; after++ {
-				end += line.Unit(after, line.devices[stage.rank]).Learn
-			}
-			return end, stage.rank
+			return stage.learn.began + learn, stage.rank
 		}
 		for before := stage.first; before < unit; before++ {
 			if !line.table.Units[before].Regions.Passes { // nothing is waited for but before the first
-				end = stage.backward.began
-				for after := unit; after < stage.end; after++ {
-					took := line.Unit(after, line.devices[stage.rank])
-					end += took.Recompute + took.Backward
-				}
-				return end, stage.rank
+				return stage.backward.began + back, stage.rank
 			}
 		}
 		return stage.backward.ended, stage.rank

@@ -52,18 +52,12 @@ func (step *timing) recordSequence() {
 		record.add(Span{from, streamSend, doesTransfer, unit, unit + 1, 0, start, start + in})
 		record.add(Span{device, streamCompute, what, unit, unit + 1, 0, start + in, clock.Device})
 	}
-	crossing := func(unit, from, to int) float64 {
-		if from == to {
-			return 0
-		}
-		return step.send(unit, from, to)
-	}
 	pass := func(token bool) {
 		for unit, device := range step.place {
 			took, in, from := step.unit(unit, device), 0., device
 			if unit > 0 {
 				from = step.place[unit-1]
-				in = crossing(unit-1, from, device)
+				in = step.send(unit-1, from, device)
 			}
 			if token {
 				run(unit, doesDecode, took.IssueToken+took.Copied, took.Token+took.Copied, in/tokensOf(workload), from)
@@ -77,7 +71,7 @@ func (step *timing) recordSequence() {
 		took, in, from := step.unit(unit, step.place[unit]), 0., step.place[unit]
 		if unit+1 < len(step.place) {
 			from = step.place[unit+1]
-			in = crossing(unit, from, step.place[unit])
+			in = step.send(unit, from, step.place[unit])
 		}
 		run(unit, doesBackward, took.IssueBack, took.Backward, in, from)
 	}

@@ -44,9 +44,6 @@ func Stages(table *costmodel.Table, topo *costmodel.Topology, place []int, stage
 	for i := 1; i < len(stages); i++ {
 		before := stages[i].First - 1
 		from, to := step.place[before], step.place[before+1]
-		if from == to {
-			continue
-		}
 		out[i-1].SendSeconds = step.send(before, from, to)
 		if step.trains() {
 			out[i].SendBackSeconds = step.send(before, to, from)

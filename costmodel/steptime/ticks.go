@@ -88,8 +88,9 @@ func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 	row := ticks.units[device]
 	if row == nil {
 		row = make([]UnitTicks, len(ticks.table.Units))
+		on := steady(onOwn(&ticks.topo.Devices[device]), ticks.table)
 		for i := range row {
-			row[i] = ticks.unit(i, onOwn(&ticks.topo.Devices[device]))
+			row[i] = ticks.unit(i, on)
 		}
 		ticks.units[device] = row
 	}

@@ -65,8 +65,11 @@ func (step *timing) unit(unit, device int) UnitSeconds {
 	return out
 }
 
-// send is the time of a unit's output, or of its gradient, between devices.
+// send is the time of a unit's output, or of its gradient, between devices; 0 on one.
 func (step *timing) send(unit, from, to int) float64 {
+	if from == to {
+		return 0
+	}
 	return step.topo.SendSeconds(from, to, message(step.of(from), step.of(to), unit))
 }
 

@@ -31,15 +31,16 @@ func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) Un
 		precision = costmodel.BF16True
 	}
 	if table.Workload.Runtime == costmodel.Devmap {
-		return planned(onOwn(on), work, &table.Workload)
+		return planned(steady(onOwn(on), table), work, &table.Workload)
 	}
 	out := UnitSeconds{
-		Forward: passSeconds(on, work.Forward, precision), Issue: issueSeconds(on, work.Forward),
-		Token: passSeconds(on, work.Token, precision), IssueToken: issueSeconds(on, work.Token),
+		Forward: passSeconds(on, work.Forward, precision), Issue: work.Forward.Kernels * on.IssueSeconds,
+		Token: passSeconds(on, work.Token, precision), IssueToken: work.Token.Kernels * on.IssueSeconds,
 		Update: updateSeconds(on, work.Update, update),
 	}
 	if table.Workload.Mode == costmodel.Train {
-		out.Backward, out.IssueBack = passSeconds(on, work.Backward, precision), issueBackSeconds(on, work.Backward)
+		// Autograd issues a backward without Python.
+		out.Backward, out.IssueBack = passSeconds(on, work.Backward, precision), work.Backward.Kernels*on.BackwardIssueSeconds
 	}
 	out.stage(table, on, work)
 	return out

@@ -87,7 +87,7 @@ func randomDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel
 	sample := func() costmodel.Device {
 		return costmodel.Device{
 			CapacityBytes: 3<<20 + int64(float64(need)*(.3+1.3*rng.Float64())), ContextBytes: rng.Int64N(1 << 19), WorkspaceBytes: rng.Int64N(1 << 18),
-			FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: math.Exp2(25 + 10*rng.Float64()), BytesPerSecond: 1e12},
+			FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: math.Exp2(25 + 10*rng.Float64()), BytesPerSecond: 1e12, SustainedFLOPS: 8e11, MemoryPower: 0.5},
 		}
 	}
 	same, equal := sample(), rng.IntN(3) == 0

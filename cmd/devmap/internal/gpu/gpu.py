@@ -75,7 +75,7 @@ def asked():
     parser.add_argument("--probed", default="", help="a folder for what probe writes; what it has is not probed again")
     parser.add_argument("--seconds", type=float, default=400, help="after these the parts memory and eight begin no other run, and say so")
     parser.add_argument("--table", default="", help="a file for the figures as a table of Markdown")
-    parser.add_argument("--pieces", default="", help="of the parts swap and eight alone those whose names begin with one of these, with commas between; of eight also models")
+    parser.add_argument("--pieces", default="", help="of the parts swap and eight alone those whose names begin with one of these, with commas between; of eight and step also models")
     parser.add_argument("--rows", default="", help="a file for the figures of one part, for the process that began this one")
     args = parser.parse_args()
     args.devmap = os.path.abspath(args.devmap)

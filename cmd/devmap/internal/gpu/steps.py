@@ -10,6 +10,7 @@ from engine import Job
 from shared import HERE, MIB, parts_of, simulated, warm
 
 MODELS = ("llama-3.2-1b", "qwen2.5-3b")
+LARGE = "llama-3.1-8b"  # of part step alone
 BATCH, STEPS = 4, 12
 ARENA, PREFILL, SPEED, COMPILED = 0.70, 1.02, 1.0, 1.15
 KINDS = (
@@ -23,10 +24,19 @@ def peers(shared, modes=("train",)):
     return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in modes), batch=BATCH, seq=shared.seq)
 
 
+def batch(model):
+    return BATCH // 2 if model == LARGE else BATCH
+
+
+def peer(shared, case):
+    """PyTorch's side of one case of a model."""
+    return shared.peer(case, batch=batch(case.split("/")[0]), seq=shared.seq)[case]
+
+
 def training(shared, model):
     """devmap's run of the same step."""
     def make():
-        job = Job(mode="train", batch=BATCH, seq=shared.seq, precision="bf16-true")
+        job = Job(mode="train", batch=batch(model), seq=shared.seq, precision="bf16-true")
         return _ran(shared, model, job, "--steps", str(STEPS))
 
     return shared.once(("training", model), make)
@@ -64,22 +74,23 @@ def arena(shared, figures):
 
 def step(shared, figures):
     """Seconds of a warm step; the simulated step beside it."""
-    for model in MODELS:
+    models = [model for model in (*MODELS, LARGE) if not shared.pieces or model in shared.pieces.split(",")]
+    for model in models:
         with figures.attempt("step", model):
-            report, theirs = training(shared, model).report, peers(shared)[f"{model}/train"]
+            report, theirs = training(shared, model).report, peer(shared, f"{model}/train")
             ours = warm(report)
-            rate = BATCH * shared.seq / ours
+            rate = batch(model) * shared.seq / ours
             note = f"{1e3 * ours:.1f} ms, PyTorch {1e3 * theirs['seconds']:.1f} ms; {rate:.0f} tokens/s, {6 * theirs['parameters'] * rate / 1e12:.0f} TFLOP/s of products"
-            figures.reaching("step", f"{model} train {BATCH} × {shared.seq} bf16: PyTorch / devmap", theirs["seconds"] / ours, SPEED, note)
+            figures.reaching("step", f"{model} train {batch(model)} × {shared.seq} bf16: PyTorch / devmap", theirs["seconds"] / ours, SPEED, note)
             if not shared.small and shared.kind != "cpu":
-                compiled = shared.peer(f"{model}/train/compile", batch=BATCH, seq=shared.seq)[f"{model}/train/compile"]
+                compiled = peer(shared, f"{model}/train/compile")
                 note = f"{1e3 * ours:.1f} ms, compiled {1e3 * compiled['seconds']:.1f} ms; {compiled['peak_allocated_bytes'] / MIB:.0f} MiB"
                 figures.reaching("step", f"{model}: torch.compile / devmap", compiled["seconds"] / ours, COMPILED, note)
             went(figures, model, report, theirs)
             simulated(figures, "step", model, report["step_seconds"]["predicted"], ours)
-    for model in () if shared.small or shared.kind == "cpu" else MODELS:
+    for model in () if shared.small or shared.kind == "cpu" else models:
         with figures.attempt("step", f"{model}: kernels"):
-            kernels(shared, figures, model, peers(shared)[f"{model}/train"])
+            kernels(shared, figures, model, peer(shared, f"{model}/train"))
 
 
 def went(figures, model, report, theirs):
@@ -116,7 +127,7 @@ MARK = "sort"  # runs once, at the beginning of a step: token ids by their order
 def traced(shared, model, step=3):
     """Milliseconds, launches and name of every kernel of one warm step, longest first; and how long the step was."""
     engine = shared.engine("steps")
-    job = Job(mode="train", batch=BATCH, seq=shared.seq, precision="bf16-true")
+    job = Job(mode="train", batch=batch(model), seq=shared.seq, precision="bf16-true")
     made, lines = engine.plan(shared.config(model), job, *shared.topology(1)), engine.place("trace")
     environment = os.environ | {"CUDA_INJECTION64_PATH": shared.once("trace", lambda: library(engine)), "DEVMAP_TRACE": lines}
     done = subprocess.run([shared.binary, "run", made, *engine.backend(made), "--weights", "random", "--steps", "6", "--json"], capture_output=True, text=True, check=False, timeout=90, env=environment)

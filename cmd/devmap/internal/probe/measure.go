@@ -190,43 +190,50 @@ func (probe *probe) hold(ctx context.Context) error {
 }
 
 // time times kernels on every GPU: in fp32 products and updates, then those of bf16, when the GPU
-// is as warm as in a run.
+// is as warm as in a run. Products for seconds come last.
 func (probe *probe) time(ctx context.Context) error {
 	probe.rates = make(map[int]*tallies)
 	for _, gpu := range probe.distinct() {
-		rates := new(tallies)
+		rates, on := new(tallies), probe.topology(slices.Index(probe.devices, gpu))
 		probe.rates[gpu] = rates
-		on := probe.topology(slices.Index(probe.devices, gpu))
-		if _, err := timeModel(ctx, &rates.single, gpu, timedModels[0], costmodel.FP32True, 1, singleSteps, on); err != nil {
+		if _, err := rates.single.model(ctx, gpu, timedModels[0], timed(costmodel.Train, costmodel.FP32True, 1), singleSteps, on); err != nil {
 			return err
 		}
 		for _, config := range timedModels {
-			batch, err := timeModel(ctx, &rates.half, gpu, config, costmodel.BF16True, 4, halfSteps, on)
+			batch, err := rates.half.model(ctx, gpu, config, timed(costmodel.Train, costmodel.BF16True, 4), halfSteps, on)
 			if err == nil {
-				_, err = timeModel(ctx, &rates.less, gpu, config, costmodel.BF16True, max(1, batch/4), halfSteps, on)
+				_, err = rates.less.model(ctx, gpu, config, timed(costmodel.Train, costmodel.BF16True, max(1, batch/4)), halfSteps, on)
 			}
 			if err != nil {
 				return err
 			}
 		}
+		if _, err := rates.sustained.model(ctx, gpu, wideModel, timed(costmodel.Infer, costmodel.BF16True, wideBatch), rates.half.settling(), on); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// timeModel times a model's training on batches of 2048 tokens, the largest that fits, as a GPU's
-// rates need much work. It returns the batch.
-func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch, steps int64, on *costmodel.Topology) (int64, error) {
+// timed is a workload with sequences of 2048 tokens.
+func timed(mode costmodel.Mode, precision costmodel.Precision, batch int64) costmodel.Workload {
+	return costmodel.Workload{Mode: mode, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}
+}
+
+// model times steps of a model, with the largest batch that fits, as a GPU's rates need much work. It
+// returns the batch.
+func (tally *tally) model(ctx context.Context, gpu int, config string, workload costmodel.Workload, steps int64, on *costmodel.Topology) (int64, error) {
 	for {
-		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}, on)
+		job, err := probeJob(config, workload, on)
 		if err != nil {
 			return 0, err
 		}
 		err = tally.run(ctx, gpu, job, steps)
 		var noMemory *executor.MemoryError
-		if !errors.As(err, &noMemory) || batch == 1 {
-			return batch, err
+		if !errors.As(err, &noMemory) || workload.Batch == 1 {
+			return workload.Batch, err
 		}
-		batch /= 2
+		workload.Batch /= 2
 	}
 }
 

@@ -19,6 +19,14 @@ var timedModels = []string{
 	`{"model_type":"llama","hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":2,"num_attention_heads":16,"num_key_value_heads":4,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`,
 }
 
+// wideModel is a model whose forward is almost all products, which take the most power. They are
+// so many FLOPs for wideBatch sequences.
+const (
+	wideModel    = `{"model_type":"llama","hidden_size":8192,"intermediate_size":28672,"num_hidden_layers":2,"num_attention_heads":64,"num_key_value_heads":8,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`
+	wideBatch    = 4
+	wideProducts = 2. * wideBatch * 2048 * (2*(2*8192*8192+2*8192*1024+3*8192*28672) + 32768*8192)
+)
+
 // usageModel is the model that shows a process's memory outside arenas. It has every kernel of a
 // block, and a layer for each device.
 func usageModel(layers int) string {

@@ -65,6 +65,16 @@ func TestProbeJobs(t *testing.T) {
 			t.Errorf("%d devices, of %d: %v", len(job.Program.Devices), devices, err)
 		}
 	}
+	wide, products := fixtures.Must(probeJob(wideModel, timed(costmodel.Infer, costmodel.BF16True, wideBatch), &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Infer)}}))(t), 0.
+	for i := range wide.Recipe.Units {
+		products += wide.Recipe.Units[i].Code.Forward.Work.Products
+	}
+	if products != wideProducts {
+		t.Errorf("%v FLOPs of products in a forward, not %v", products, wideProducts)
+	}
+	if got := (&tally{products: work{8e14, 1}}).settling(); got != int64(3*8e14/products) {
+		t.Errorf("%d forwards", got)
+	}
 	for _, config := range timedModels {
 		job := fixtures.Must(probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.FP32True, Batch: 1, MicroBatches: 1, Seq: 2048}, &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Train)}}))(t)
 		optimizer := updating(job.Recipe)
@@ -92,7 +102,7 @@ func TestTally(t *testing.T) {
 	} {
 		one.tell(timed)
 	}
-	measured := &tallies{single: tally{products: work{6e13, 1}, updates: work{1e12, 1}}}
+	measured := &tallies{single: tally{products: work{6e13, 1}, updates: work{1e12, 1}}, sustained: tally{products: work{7e14, 2}}}
 	measured.half.gaps = 10e-6
 	for range 2 {
 		measured.half.add(&one.tally, 2)
@@ -100,7 +110,7 @@ func TestTally(t *testing.T) {
 	flops, rates := ratesOf(measured)
 	want := costmodel.Rates{AttentionFLOPS: 4e14, BytesPerSecond: 3e12, UpdateBytesPerSecond: 2.5e12, FP32FLOPS: 6e13, FP32UpdateBytesPerSecond: 1e12, KernelSeconds: 2e-6}
 	if math.Abs(flops/4e14-1) > 1e-9 || math.Abs(rates.AttentionFLOPS/want.AttentionFLOPS-1) > 1e-9 || math.Abs(rates.BytesPerSecond/want.BytesPerSecond-1) > 1e-9 ||
-		math.Abs(rates.UpdateBytesPerSecond/want.UpdateBytesPerSecond-1) > 1e-9 || rates.FP32FLOPS != want.FP32FLOPS || math.Abs(rates.KernelSeconds/want.KernelSeconds-1) > 1e-9 {
+		math.Abs(rates.UpdateBytesPerSecond/want.UpdateBytesPerSecond-1) > 1e-9 || rates.FP32FLOPS != want.FP32FLOPS || rates.SustainedFLOPS != 3.5e14 || math.Abs(rates.KernelSeconds/want.KernelSeconds-1) > 1e-9 {
 		t.Errorf("%v, %+v; want %+v", flops, rates, want)
 	}
 	if math.Abs(one.now-0.024) > 1e-12 || one.kernels != 5 || one.passes != 4 || measured.half.kernels != 5 || measured.half.passes != 4 {
@@ -136,7 +146,7 @@ func halves() *probe {
 		gpus: []executor.GPU{{}, {Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-1", Capability: "9.0"}}, devices: []int{1, 1},
 		memory: map[int]nvml.Memory{1: {Total: 85520809984, Reserved: 500 << 20, Used: 101, Free: 1}},
 		others: map[int][]nvml.Process{1: {{ID: 7, Used: 100}, {ID: 8, Used: -1}}},
-		used:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted}}, paths: []executor.PathRates{path, back},
+		used:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted, sustained: tally{products: work{6e14, 1}}}}, paths: []executor.PathRates{path, back},
 	}
 	for range probe.devices {
 		probe.known = append(probe.known, catalogued(&probe.gpus[1], 85520809984))

@@ -29,8 +29,9 @@ func (tally *tally) add(counted *tally, steps float64) {
 	tally.kernels, tally.passes = tally.kernels+counted.kernels/steps, tally.passes+counted.passes/steps
 }
 
-// tallies are a GPU's counts: of models in bf16, of the same with fewer tokens, and in fp32.
-type tallies struct{ half, less, single tally }
+// tallies are a GPU's counts: of models in bf16, of the same with fewer tokens, in fp32, and of
+// products in bf16 at the limit of power.
+type tallies struct{ half, less, single, sustained tally }
 
 // work is FLOPs or bytes, and the seconds that they took.
 type work struct{ amount, seconds float64 }
@@ -71,7 +72,14 @@ type timing struct {
 const (
 	halfSteps   = 39
 	singleSteps = 13 // in fp32 a step takes several times as long
+
+	settlingSeconds = 3 // of products until the GPU's power is steady
 )
+
+// settling is how many forwards of [wideModel] take so many seconds.
+func (tally *tally) settling() int64 {
+	return int64(min(max(settlingSeconds*tally.products.rate()/wideProducts, 4), 1e4))
+}
 
 // tell records a kernel.
 func (timing *timing) tell(timed executor.KernelTime) {
@@ -105,7 +113,10 @@ func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps i
 	if err != nil {
 		return err
 	}
-	settings := executor.Settings{Steps: steps, Weights: repeatedWeights(job.Graph), Optimizer: probeOptimizer}
+	settings := executor.Settings{Steps: steps, Weights: repeatedWeights(job.Graph)}
+	if job.Workload.Mode == costmodel.Train {
+		settings.Optimizer = probeOptimizer
+	}
 	var busy, timed []float64
 	settings.Watch.Step = func(step *executor.StepResult) {
 		if isTimed(step.Number) {
@@ -154,6 +165,7 @@ func ratesOf(measured *tallies) (flops float64, rates costmodel.Rates) {
 	flops, products = half.products.apart(&less.products)
 	rates.AttentionFLOPS, attention = half.attention.apart(&less.attention)
 	rates.BytesPerSecond, others = half.others.apart(&less.others)
+	rates.SustainedFLOPS = measured.sustained.products.rate()
 	rates.UpdateBytesPerSecond = half.updates.rate()
 	rates.FP32FLOPS, rates.FP32UpdateBytesPerSecond = single.products.rate(), single.updates.rate()
 	rates.KernelSeconds = half.gaps/half.kernels + (products+attention+others)/half.passes

@@ -14,24 +14,6 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// probedTopology is a devmap.topology/v1. The catalogue gives the missing fields of devices, such
-// as those for other engines.
-type probedTopology struct {
-	FormatVersion string           `json:"format_version"`
-	Devices       []probedDevice   `json:"devices"`
-	Links         []costmodel.Link `json:"links,omitzero"`
-}
-
-type probedDevice struct {
-	Name           string `json:"name"`
-	CapacityBytes  int64  `json:"capacity_bytes"`
-	ReservedBytes  int64  `json:"reserved_bytes"`
-	WorkspaceBytes int64  `json:"workspace_bytes"`
-	Capability     string `json:"compute_capability"`
-	GPU            string `json:"gpu"`
-	Devmap         any    `json:"devmap"` // costmodel.Device.Own
-}
-
 // kindOf returns the catalogue's GPU for a driver's name: one whose words without the size are all
 // in the name (h100 of h100-80gb). It prefers the one with the most words, then the nearest size
 // within a tenth. Empty: none matches.
@@ -54,9 +36,10 @@ func kindOf(name string, total int64) string {
 
 // write writes the topology. Devices that share a GPU get equal parts of its memory, including
 // other processes' memory. Arenas take whole granules. The largest possible rounding is reserved,
-// so that a plan that just fits finds room.
+// so that a plan that just fits finds room. The catalogue gives the missing fields of devices, such
+// as those for other engines.
 func (probe *probe) write(to io.Writer) error {
-	topology := probedTopology{FormatVersion: "devmap.topology/v1"}
+	var topology costmodel.Topology
 	for i, gpu := range probe.devices {
 		shares, memory := probe.shares(gpu), probe.memory[gpu]
 		known := probe.known[i]
@@ -65,9 +48,9 @@ func (probe *probe) write(to io.Writer) error {
 		known.Own.FLOPS, known.Own.Rates = ratesOf(probe.rates[gpu])
 		known.Own.DeviceCopyBytesPerSecond = probe.paths[i].Inside
 		known.Own.HostToDeviceBytesPerSecond, known.Own.DeviceToHostBytesPerSecond = probe.paths[i].Up, probe.paths[i].Down
-		topology.Devices = append(topology.Devices, probedDevice{
+		topology.Devices = append(topology.Devices, costmodel.Device{
 			Name: known.Name, CapacityBytes: memory.Total / shares, ReservedBytes: (memory.Reserved+memory.Used+shares-1)/shares + known.Own.GranuleBytes - 1,
-			WorkspaceBytes: known.WorkspaceBytes, Capability: probe.gpus[gpu].Capability, GPU: probe.gpus[gpu].UUID, Devmap: known.Own,
+			WorkspaceBytes: known.WorkspaceBytes, ComputeCapability: probe.gpus[gpu].Capability, GPU: probe.gpus[gpu].UUID, Own: known.Own,
 		})
 		for j, path := range probe.paths[i].To {
 			if i != j {
@@ -92,15 +75,15 @@ func (probe *probe) shares(gpu int) (count int64) {
 // between devices.
 func (probe *probe) table() string {
 	memory := texttab.New("GPU", "name", "memory", "held by\nothers", "by whom", "held besides\narenas")
-	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
+	rates := texttab.New("GPU", "products,\nTFLOP/s", "for\nseconds", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
 	memory.Right(0, 2, 3, 5)
-	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	for _, gpu := range probe.distinct() {
 		usage := probe.memory[gpu]
 		memory.Row(gpu, probe.gpus[gpu].Name, costmodel.Bytes(usage.Total), costmodel.Bytes(usage.Used+usage.Reserved), probe.whose(gpu), costmodel.Bytes(probe.used[gpu]))
 		flops, other := ratesOf(probe.rates[gpu])
 		path := probe.paths[slices.Index(probe.devices, gpu)]
-		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
+		rates.Row(gpu, rounded(flops/1e12), rounded(other.SustainedFLOPS/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
 			rounded(path.Inside/1e9), rounded(path.Up/1e9), rounded(path.Down/1e9), fmt.Sprintf("%.2f", other.KernelSeconds*1e6))
 	}
 	return fmt.Sprintf("%s\n%s\n%s", memory, rates, probe.links())

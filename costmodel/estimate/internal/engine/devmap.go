@@ -96,6 +96,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 		work.Forward, work.Recompute, work.Backward, work.Token = code.Forward.Work, code.Recompute.Work, code.Backward.Work, code.Decode.Work
 		work.Learn = code.Learn.Work
 		work.Update = code.Norms.Work.Traffic + code.Step.Work.Traffic
+		table.Step, table.StepUpdate = layers.Both(table.Step, layers.Both(work.Forward, layers.Both(work.Backward, work.Learn))), table.StepUpdate+work.Update
 	}
 	table.Warnings = append(table.Warnings, plan.Warnings...)
 	return nil

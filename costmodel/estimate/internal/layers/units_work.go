@@ -25,19 +25,19 @@ func work(model *Model, index int) costmodel.Work {
 		if layer.Runs {
 			exchanges(model, layer, &forward, &backward)
 		}
-		out.Forward, out.Backward = both(out.Forward, forward), both(out.Backward, backward)
+		out.Forward, out.Backward = Both(out.Forward, forward), Both(out.Backward, backward)
 		out.Output = layer.Cost.Output
 		if model.Train && layer.Runs {
 			out.Trained += trained(model, layer)
 		}
 		if workload.NewTokens > 0 && layer.Runs && !model.Train {
-			out.Token = both(out.Token, token(layer, MicroBatch(workload)))
+			out.Token = Both(out.Token, token(layer, MicroBatch(workload)))
 		}
 	}
 	out.Block = run > 1
 	out.Update = float64(out.Trained) * model.Optimizer.Traffic(ops.WeightBytes(workload.Precision))
 	if model.Train && model.again[index] && out.Block {
-		out.Backward = both(out.Backward, out.Forward)
+		out.Backward = Both(out.Backward, out.Forward)
 	}
 	if workload.MicroBatches > 1 { // each gradient is added to the existing one
 		out.Backward.Traffic += 3 * float64(out.Trained*ops.WeightBytes(model.Rules.Compute))
@@ -51,7 +51,7 @@ func passes(layer *Layer, frozen bool) (forward, backward costmodel.Pass) {
 	once, back := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs/float64(times), frozen)
 	once, back = profiled(layer.Declared, once, back)
 	for range times {
-		forward, backward = both(forward, once), both(backward, back)
+		forward, backward = Both(forward, once), Both(backward, back)
 	}
 	return forward, backward
 }
@@ -128,8 +128,8 @@ func sums(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	}
 }
 
-// both are two passes, one after the other.
-func both(pass, next costmodel.Pass) costmodel.Pass {
+// Both are two passes, one after the other.
+func Both(pass, next costmodel.Pass) costmodel.Pass {
 	return costmodel.Pass{
 		Products: pass.Products + next.Products, Unaligned: pass.Unaligned + next.Unaligned, Attention: pass.Attention + next.Attention,
 		Traffic: pass.Traffic + next.Traffic, Strided: pass.Strided + next.Strided, Kernels: pass.Kernels + next.Kernels, Profiled: pass.Profiled + next.Profiled,
