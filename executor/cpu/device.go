@@ -43,8 +43,8 @@ func (*device) Lost(err error) error { return err }
 
 func (*device) Fenced() {}
 
-func (*device) Carry(queue schedule.Queue, to []byte, from schedule.Address) error {
-	return queue.Down(to, from)
+func (*device) Carry(queue schedule.Queue, to []byte, from schedule.Address) ([]byte, error) {
+	return to, queue.Down(to, from)
 }
 
 // queue runs calls at once.

@@ -46,10 +46,13 @@ type device struct {
 	// workspace is the buffer that libraries have in the arena.
 	workspace blas.Workspace
 	words     words
-	clock     clock
-	host      *driver.Stream // for reads and writes of the host
-	end       *transfer.End
-	saved     savedCopy
+	// said are the ids that the last decode writes to the host. It also writes them at saidFrom.
+	said     []byte
+	saidFrom driver.Address
+	clock    clock
+	host     *driver.Stream // for reads and writes of the host
+	end      *transfer.End
+	saved    savedCopy
 }
 
 func newDevice(plan *program.Device, gpu *gpu, allots *allotment) *device {

@@ -19,6 +19,7 @@ type finding struct {
 	word
 	unit  string
 	names []string
+	areas []kernel.Area
 }
 
 // finite prepares the search for NaN and infinities after a run's kernels. Reading every
@@ -39,7 +40,7 @@ func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel
 		if err != nil {
 			return nil, nil, err
 		}
-		launches, found = append(launches, launch), append(found, finding{word, bound.Recipe.Units[run.Unit].Name, names[first:end]})
+		launches, found = append(launches, launch), append(found, finding{word, bound.Recipe.Units[run.Unit].Name, names[first:end], areas[first:end]})
 	}
 	return launches, found, nil
 }

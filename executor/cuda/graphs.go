@@ -22,6 +22,7 @@ type captured struct {
 	first  *prepared
 	count  int
 	graphs []*driver.Graph
+	said   *driver.Pinned // where the arg max writes ids for the host
 	chain  *schedule.Chain
 }
 
@@ -86,12 +87,26 @@ func captureChain(device *device, stream *driver.Stream, all []*prepared, past i
 		for end < len(all) && !all[end].around {
 			end++
 		}
-		graph, err := captureCalls(stream, all[:end], end == len(all))
+		ending := new(kernel.Ending)
+		if found := all[end-1].found; end == len(all) && len(found) == 1 {
+			pinned, err := driver.Pin(kernel.SaidBytes)
+			if err != nil {
+				return made, err
+			}
+			made.said = pinned
+			*ending = kernel.Ending{Areas: found[0].areas, Found: found[0].at, Said: pinned.Address()}
+		}
+		graph, ended, err := captureCalls(stream, all[:end], end == len(all), ending)
 		if err != nil {
 			return made, err
 		}
 		made.graphs, all = append(made.graphs, graph), all[end:]
+		said := made.said
 		parts = append(parts, func(args *schedule.Args) error {
+			if ended {
+				device.said, device.saidFrom = said.Data[args.Past%2*kernel.SaidApart:], ending.IDs
+				device.kernels.Advanced(args.Past + 1)
+			}
 			return args.Queue.(*driver.Stream).Run(graph) //nolint:errcheck // there are no others
 		})
 	}
@@ -101,7 +116,8 @@ func captureChain(device *device, stream *driver.Stream, all []*prepared, past i
 
 // captureCalls captures work without copies and fills, with kernels fused if they can be. A NaN or
 // an infinity reaches the end of the chain, so that only what the last unit passes on is searched.
-func captureCalls(stream *driver.Stream, all []*prepared, last bool) (*driver.Graph, error) {
+// ended: the kernels do what the ending asks for.
+func captureCalls(stream *driver.Stream, all []*prepared, last bool, ending *kernel.Ending) (graph *driver.Graph, ended bool, err error) {
 	var calls []*kernel.Call
 	var launches schedule.Calls
 	for _, made := range all {
@@ -109,17 +125,18 @@ func captureCalls(stream *driver.Stream, all []*prepared, last bool) (*driver.Gr
 			calls, launches = append(calls, made.runs[run].calls...), append(launches, made.runs[run].launches...)
 		}
 	}
-	launches, err := kernel.Fuse(all[0].device.kernels, calls, launches)
+	launches, ended, err = kernel.Fuse(all[0].device.kernels, calls, launches, ending)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, pass := range all[len(all)-1].runs {
-		if last {
+		if last && !ended {
 			launches = append(launches, pass.finite...)
 		}
 	}
 	args := &schedule.Args{Queue: stream, Number: 1}
-	return stream.Capture(func() error { return launches.Give(args) })
+	graph, err = stream.Capture(func() error { return launches.Give(args) })
+	return graph, ended, err
 }
 
 // free destroys the graphs of a device, on its thread.
@@ -130,7 +147,8 @@ func (graphs *graphs) free(device *device) error {
 			for _, graph := range made.graphs {
 				all = append(all, graph.Destroy())
 			}
-			made.graphs = nil
+			all = append(all, made.said.Free())
+			made.graphs, made.said = nil, nil
 		}
 	}
 	return errors.Join(all...)

@@ -45,14 +45,15 @@ type pass struct {
 }
 
 // Kernel implements [schedule.Kernels], as Search and Total do. The first kernel of a decode is
-// given after the position.
+// given after the position. From the first kernel on, ids of earlier graphs are not the last ones.
 func (made *prepared) Kernel(run, number int) schedule.Call {
 	launch := made.runs[run].launches[number]
-	if !made.decodes || run > 0 || number > 0 {
+	if run > 0 || number > 0 {
 		return launch
 	}
 	return func(args *schedule.Args) error {
-		if !made.placed {
+		made.device.said = nil
+		if made.decodes && !made.placed {
 			if err := made.device.setPlace(args); err != nil {
 				return err
 			}

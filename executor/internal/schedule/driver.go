@@ -39,8 +39,9 @@ type Driver interface {
 	// Pin returns memory of the host that queues copy to and from.
 	Pin(bytes int64) (Pinned, error)
 	// Carry copies a few words from the device's arena into pinned memory. It begins sooner than
-	// [Queue.Down].
-	Carry(queue Queue, to []byte, from Address) error
+	// [Queue.Down]. It returns where they will be: to, or memory that a decode has written before.
+	// That memory is valid until the decode after the next one.
+	Carry(queue Queue, to []byte, from Address) ([]byte, error)
 	// Use directs the calling thread's calls to this device.
 	Use() error
 	// Lost returns err as an [*executor.LostError] if it means that the device is lost, and

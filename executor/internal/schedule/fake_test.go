@@ -92,7 +92,9 @@ func (device *fakeDevice) NewEvent(timed bool) (Event, error) {
 	return event, nil
 }
 
-func (*fakeDevice) Carry(queue Queue, to []byte, from Address) error { return queue.Down(to, from) }
+func (*fakeDevice) Carry(queue Queue, to []byte, from Address) ([]byte, error) {
+	return to, queue.Down(to, from)
+}
 
 func (device *fakeDevice) Pin(bytes int64) (Pinned, error) {
 	pinned := &fakePinned{device.fake, make([]byte, bytes)}

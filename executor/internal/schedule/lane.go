@@ -138,7 +138,7 @@ func (lane *lane) fence(index int32) (whole bool, err error) {
 		if offset, bytes := lane.step.Copies(index); bytes > 0 {
 			data, err := lane.device.keep(bytes)
 			if err == nil {
-				err = lane.device.Driver.Carry(lane.queue, data, lane.device.Driver.Address(offset))
+				data, err = lane.device.Driver.Carry(lane.queue, data, lane.device.Driver.Address(offset))
 			}
 			if err != nil {
 				return false, err

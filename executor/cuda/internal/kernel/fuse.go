@@ -20,7 +20,7 @@ const (
 	rowBytes     = 2*1024 + 64
 	mostSlots    = 16
 	leastSlots   = 2 // one fills while the other is read
-	wideBytes    = 40 << 10
+	wideBytes    = 20 << 10
 	// sharedBytes is the dynamic shared memory of a block. A block of Hopper may have 227 KiB; the
 	// kernel declares the rest itself.
 	sharedBytes = 222 << 10
@@ -29,33 +29,73 @@ const (
 	mostStaged = 80 << 10
 )
 
+// Ending is what follows a decode step's kernels. Areas are searched for NaN and infinities, with the
+// result at Found as [Finite] writes it. The ids that an arg max finds go to the host, at Said for
+// even positions and SaidApart bytes later for odd ones. IDs is their address. The next position is
+// written. If Areas is empty, Fuse takes over nothing.
+type Ending struct {
+	Areas       []Area
+	Found, Said driver.Address
+	IDs         driver.Address
+}
+
+// SaidBytes is the room at Said, SaidApart the distance of odd positions' ids from those of even ones.
+const (
+	SaidApart = 4 * mostRows
+	SaidBytes = 2 * SaidApart
+)
+
 // Fuse returns launches that do the work of a decode step's kernels in order. Kernel fused takes
 // over the operations that it has, in as few launches as possible. The other kernels keep their
 // launches. If there is no room for one of the operations, all kernels keep their launches.
-func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) {
+// ended: the last launch does all that the ending asks for, and sets IDs.
+func Fuse(kernels *Kernels, calls []*Call, launches []Launch, ending *Ending) (out []Launch, ended bool, err error) {
 	if !kernels.hopper {
-		return launches, nil
+		return launches, false, nil
 	}
-	out, err := fuse(calls, launches, kernels.fused)
+	out, err = fuse(calls, launches, func(ops []*operation, last bool) (Launch, error) {
+		ended = last && ending.takes(ops[len(ops)-1])
+		return kernels.fused(ops)
+	})
 	if errors.Is(err, errCapacity) {
-		return launches, nil
+		return launches, false, nil
 	}
-	return out, err
+	return out, ended, err
+}
+
+// takes has the arg max do what the ending asks for. It reports false if there is another area to
+// search than its logits, or no arg max.
+func (ending *Ending) takes(pick *operation) bool {
+	found, logits := 0, &pick.parts[0]
+	for i := range ending.Areas {
+		if area := &ending.Areas[i]; area.Looked {
+			found, pick.area = found+1, int64(i)
+			if area.Address != logits.to || area.Rows != pick.rows || area.Columns != logits.rows {
+				return false
+			}
+		}
+	}
+	if found != 1 || pick.kind != pickKind {
+		return false
+	}
+	pick.foundAt, pick.said, ending.IDs = ending.Found, ending.Said, pick.ids
+	return true
 }
 
 // fuse replaces launches of calls by those of operations with equal rows that follow each other.
-func fuse(calls []*Call, launches []Launch, fused func([]*operation) (Launch, error)) ([]Launch, error) {
+// last: no kernel follows.
+func fuse(calls []*Call, launches []Launch, fused func(ops []*operation, last bool) (Launch, error)) ([]Launch, error) {
 	var out []Launch
 	var run []*operation
+	list := &recognizer{calls: calls}
 	end := func() error {
 		if len(run) == 0 {
 			return nil
 		}
-		launch, err := fused(run)
+		launch, err := fused(run, list.at == len(calls))
 		out, run = append(out, launch), nil
 		return err
 	}
-	list := &recognizer{calls: calls}
 	for list.at < len(calls) {
 		ops, count := list.next()
 		if count == 0 || len(run) > 0 && ops[0].rows != run[0].rows {

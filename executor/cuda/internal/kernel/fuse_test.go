@@ -18,7 +18,7 @@ func TestCapacity(t *testing.T) {
 	t.Parallel()
 	kernels := &Kernels{processors: 132, hopper: true}
 	for _, test := range []struct{ rows, inner, norm, slots int64 }{
-		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 4096, 1, 2}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 4},
+		{1, 2048, 1, 6}, {16, 2048, 1, 4}, {16, 4096, 1, 2}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 4},
 	} {
 		op := &operation{rows: test.rows, inner: test.inner, norm: driver.Address(test.norm)}
 		if slots := kernels.share([]*operation{op}); slots != test.slots {
@@ -27,7 +27,7 @@ func TestCapacity(t *testing.T) {
 	}
 	bench := newBench(t, "x=16x5120 n=16x5120 wn=1x5120 wq=64x5120 q=16x64")
 	as := make([]Launch, 2)
-	got, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as)
+	got, _, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as, new(Ending))
 	if err != nil || len(got) != len(as) || &got[0] != &as[0] {
 		t.Errorf("%d launches, %v", len(got), err)
 	}
@@ -65,8 +65,8 @@ func TestFuse(t *testing.T) {
 		calls = append(calls, bench.call(line))
 		launches = append(launches, func(*schedule.Args) error { order = append(order, fmt.Sprint("kernel ", i)); return nil })
 	}
-	fused, err := fuse(calls, launches, func(ops []*operation) (Launch, error) {
-		said := fmt.Sprintf("%d of %d rows", len(ops), ops[0].rows)
+	fused, err := fuse(calls, launches, func(ops []*operation, last bool) (Launch, error) {
+		said := fmt.Sprintf("%d of %d rows, last: %v", len(ops), ops[0].rows, last)
 		return func(*schedule.Args) error { order = append(order, said); return nil }, nil
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestFuse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"2 of 1 rows", "1 of 2 rows", "kernel 3", "1 of 2 rows"}; !slices.Equal(order, want) {
+	if want := []string{"2 of 1 rows, last: false", "1 of 2 rows, last: false", "kernel 3", "1 of 2 rows, last: true"}; !slices.Equal(order, want) {
 		t.Errorf("%q, want %q", order, want)
 	}
 }

@@ -24,6 +24,8 @@ type Kernels struct {
 	thread int
 	// placed is the address that place keeps, 0 before its first use.
 	placed driver.Address
+	// advanced is the position that the last decode writes at its end, 0 if it writes none.
+	advanced int64
 	// processors is how many multiprocessors the GPU has.
 	processors int
 }

@@ -39,6 +39,8 @@ type operation struct {
 	heads, kv, dim, span, spans                                           int64
 	scale, cap, factor                                                    float64
 	ids                                                                   driver.Address
+	said, foundAt                                                         driver.Address
+	area, _                                                               int64
 
 	// found are the frequencies that turn points to, once the table has an address.
 	found *frequencies
@@ -46,8 +48,8 @@ type operation struct {
 	picks bool
 }
 
-// operationBytes is the size of an Op: 54 numbers of eight bytes.
-const operationBytes = 54 * 8
+// operationBytes is the size of an Op: 58 numbers of eight bytes.
+const operationBytes = 58 * 8
 
 func over16(value int64) int64 { return over(value, 16) }
 

@@ -31,11 +31,16 @@ func (kernels *Kernels) place() (driver.Address, error) {
 	return kernels.placed, nil
 }
 
-// SetPlace queues a write of how many tokens were generated.
+// Advanced says that a launch was queued that writes the next position.
+func (kernels *Kernels) Advanced(next int64) { kernels.advanced = next }
+
+// SetPlace queues a write of how many tokens were generated, unless the launch before has written
+// it.
 func (kernels *Kernels) SetPlace(queue schedule.Queue, past int64) error {
 	at, err := kernels.place()
-	if err != nil {
+	if err != nil || kernels.advanced == past && past > 0 {
 		return err
 	}
+	kernels.advanced = 0
 	return queue.(*driver.Stream).FillWord(at, uint32(past)) //nolint:errcheck // there are no others
 }

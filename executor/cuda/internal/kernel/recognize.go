@@ -118,7 +118,9 @@ func (list *recognizer) product(norm *Call, at int) ([]*operation, int) {
 	}
 	if picks := list.call(end, "argmax"); picks != nil && len(products) == 1 && *picks.matrix("x") == *products[0].matrix("d") {
 		op.picks = true
-		return []*operation{op, {kind: pickKind, rows: op.rows, ids: picks.matrix("y").Address, picks: true}}, end + 1 - list.at
+		pick := &operation{kind: pickKind, rows: op.rows, ids: picks.matrix("y").Address, picks: true}
+		pick.parts[0] = op.parts[0]
+		return []*operation{op, pick}, end + 1 - list.at
 	}
 	return []*operation{op}, end - list.at
 }

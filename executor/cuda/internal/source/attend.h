@@ -62,9 +62,10 @@ __device__ inline unsigned crossed(float first, float second) {
 
 __device__ inline uint4 fetch(const bf16 *at, bool there) { return there ? fresh(at) : make_uint4(0, 0, 0, 0); }
 
-template <int WARPS, int HALVES> struct Wide {
+// Wide is the room of wideDecode. The warps' sums are added up for AT values at a time.
+template <int WARPS, int HALVES, int AT = HALVES * 128> struct Wide {
     uint4 queries[HALVES * 4][32];
-    float largest[WARPS][HEADS], total[WARPS][HEADS], made[WARPS][HEADS][HALVES * 128 + 4];
+    float largest[WARPS][HEADS], total[WARPS][HEADS], made[WARPS][HEADS][AT + 4];
 };
 
 // acrossRows adds up or compares what lanes of one t have.
@@ -80,7 +81,7 @@ template <class F> __device__ float acrossRows(float value, F f) {
 // the warps are added in their order. HALVES: a head has up to so many times 128
 // values. A step's keys are on their way at once, and so are its values. meet is the
 // barrier of the WARPS.
-template <int HALVES, int WARPS, class Meet> __device__ void wideDecode(const Task<bf16> &task, Wide<WARPS, HALVES> &room, Meet meet) {
+template <int HALVES, int WARPS, int AT, class Meet> __device__ void wideDecode(const Task<bf16> &task, Wide<WARPS, HALVES, AT> &room, Meet meet) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4, dim = (int)task.dim;
     for (int block = warp; block < HALVES * 4; block += WARPS) {
         int value = block * 32 + t * 8;
@@ -146,16 +147,21 @@ template <int HALVES, int WARPS, class Meet> __device__ void wideDecode(const Ta
         for (int other = 0; other < WARPS; other++) all = fmaxf(all, room.largest[other][2 * t + h]);
         factor[h] = share(most[h], all);
     }
-    _Pragma("unroll") for (int block = 0; block < HALVES * 2; block++) if (block * 64 + g * 8 < dim)
-        _Pragma("unroll") for (int i = 0; i < 16; i++) // value 2p of both heads, then 2p+1
-            room.made[warp][2 * t + i % 2][block * 64 + g * 8 + i / 2] = made[block / 2][block % 2][i / 4][i % 4] * factor[i % 2];
-    meet();
-    for (int i = threadIdx.x; i < task.count * dim; i += WARPS * 32) {
-        int h = i / dim;
-        float all = NOTHING, sum = 0, value = 0;
-        for (int other = 0; other < WARPS; other++) all = fmaxf(all, room.largest[other][h]);
-        for (int other = 0; other < WARPS; other++) sum += room.total[other][h] * share(room.largest[other][h], all);
-        for (int other = 0; other < WARPS; other++) value += room.made[other][h][i % dim];
-        task.put(h, i % dim, value, all, sum);
+    _Pragma("unroll") for (int first = 0; first < HALVES * 128; first += AT) {
+        int width = min(AT, dim - first);
+        if (width <= 0) break;
+        if (first > 0) meet();
+        _Pragma("unroll") for (int block = first / 64; block < (first + AT) / 64; block++) if (block * 64 + g * 8 < dim)
+            _Pragma("unroll") for (int i = 0; i < 16; i++) // value 2p of both heads, then 2p+1
+                room.made[warp][2 * t + i % 2][block * 64 - first + g * 8 + i / 2] = made[block / 2][block % 2][i / 4][i % 4] * factor[i % 2];
+        meet();
+        for (int i = threadIdx.x; i < task.count * width; i += WARPS * 32) {
+            int h = i / width;
+            float all = NOTHING, sum = 0, value = 0;
+            for (int other = 0; other < WARPS; other++) all = fmaxf(all, room.largest[other][h]);
+            for (int other = 0; other < WARPS; other++) sum += room.total[other][h] * share(room.largest[other][h], all);
+            for (int other = 0; other < WARPS; other++) value += room.made[other][h][i % width];
+            task.put(h, first + i % width, value, all, sum);
+        }
     }
 }

@@ -52,8 +52,8 @@ __device__ inline void decode(const Task<float> &task, Room &room) { plainDecode
 __device__ inline void decode(const Task<bf16> &task, Room &room) {
     auto meet = [] { __syncthreads(); };
     bool wide = task.q.wide() && task.keys.wide() && task.values.wide() && task.dim % 8 == 0;
-    if (wide && task.dim <= 128) wideDecode<1, WARPS>(task, room.one, meet);
-    else if (wide) wideDecode<2, WARPS>(task, room.two, meet);
+    if (wide && task.dim <= 128) wideDecode<1>(task, room.one, meet);
+    else if (wide) wideDecode<2>(task, room.two, meet);
     else plainDecode(task, room.plain);
 }
 

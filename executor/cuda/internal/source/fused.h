@@ -52,6 +52,11 @@ struct Op {
     double scale, cap;
     double factor; // of cosines and sines
     int *ids;      // of PICK
+    // PICK also writes the ids to the host, of odd positions ROWS words later, and what it
+    // finds in the logits of parts[0] as kernel finite does, with logits as that area.
+    int *said;
+    u64 *found;
+    i64 area, spare;
 };
 static_assert(sizeof(Op) % 16 == 0, "it is copied 16 bytes at a time");
 
@@ -115,6 +120,8 @@ __device__ inline int columnOf(const Op &op, int place, int group) {
 }
 
 // Best is the first of the largest numbers seen, and its column: like argmax of logits.cu.
+// BAD is added to the column if a value was NaN or infinite.
+const unsigned BAD = 1u << 31;
 struct Best {
     float value;
     int column;

@@ -11,7 +11,7 @@ struct Fused {
     const Op *ops;
     i64 count, rows, slots;
     unsigned *arrived;
-    const int *since; // how many tokens were generated
+    int *since; // how many tokens were generated
 };
 
 // Ring is the slots as one role goes through them.
@@ -118,7 +118,7 @@ template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16
             ready();
             if (item >= tiles) break;
         }
-        wideDecode<1, MULTIPLY>(task, *(Wide<MULTIPLY, 1> *)room, workersMeet);
+        wideDecode<1>(task, *(Wide<MULTIPLY, 1, 64> *)room, workersMeet);
         workersMeet();
     }
 }
@@ -144,20 +144,42 @@ __device__ void join(const Op &op) {
     }
 }
 
+// search is what is first in the logits, of one warp: 1 NaN, 2 infinite, 3 negative infinite.
+__device__ __noinline__ int search(const Op &op) {
+    const Part &part = op.parts[0];
+    for (i64 row = 0; row < op.rows; row++)
+        for (i64 first = 0; first < part.rows; first += 32) {
+            i64 column = first + threadIdx.x % 32;
+            unsigned short bits = 0;
+            if (column < part.rows) asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(bits) : "l"(part.to + row * part.apart + column) : "memory");
+            int kind = (bits & 0x7f80) < 0x7f80 ? 0 : bits & 0x7f ? 1 : bits >> 15 ? 3 : 2;
+            if (unsigned all = __ballot_sync(~0u, kind)) return __shfl_sync(~0u, kind, __ffs(all) - 1);
+        }
+    return 0;
+}
+
 // pick is an operation PICK, of one warp.
-__device__ void pick(const Op &op) {
+__device__ void pick(const Op &op, int since) {
     int lane = threadIdx.x % 32;
     for (int row = blockIdx.x; row < op.rows; row += gridDim.x) {
         Best best = Best::none();
+        bool bad = false;
         for (int block = lane; block < gridDim.x; block += 32) {
             const float *at = op.sums.at(row, 2 * block);
             float value;
             int column;
             asm volatile("ld.global.cg.v2.b32 {%0, %1}, [%2];" : "=f"(value), "=r"(column) : "l"(at) : "memory");
-            best.add(value, column);
+            bad |= column < 0;
+            best.add(value, column & ~BAD);
         }
         best.over(32);
-        if (lane == 0) op.ids[row] = best.column == 0x7fffffff ? 0 : best.column;
+        int id = best.column == 0x7fffffff ? 0 : best.column;
+        if (lane == 0) op.ids[row] = id;
+        if (lane == 0 && op.said) op.said[since % 2 * ROWS + row] = id;
+        if (op.found && __any_sync(~0u, bad)) {
+            int kind = search(op);
+            if (lane == 0) *(volatile u64 *)op.found = 4 * op.area + kind;
+        }
     }
 }
 
@@ -204,7 +226,7 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
         if (op.kind > TURNED) {
             if (op.kind == ATTEND) attend(op, since, room.task, xs, ready);
             else if (ready(); op.kind == JOIN) join(op);
-            else if (warp == 0) pick(op);
+            else if (warp == 0) pick(op, since);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             workersMeet();
             if (threadIdx.x == 0) grid.arrive();
@@ -266,6 +288,8 @@ __device__ inline More moreOf(const Op &op, int number, i64 row, int first, int 
     return more;
 }
 
+__device__ inline bool isFinite(float value) { return fabsf(value) < __int_as_float(0x7f800000); }
+
 // put finishes a column of each group, and returns what PLAIN stores.
 __device__ inline float2 put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
     const Part &part = op.parts[number];
@@ -296,13 +320,16 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
     ops.fetch(0);
     Grid grid{of.arrived, of.count};
     unsigned number = 0;
+    bool ends = false; // the step
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         const Op &op = ops.get(done, meet);
+        ends = op.kind == PICK && op.said;
         if (op.kind > TURNED) continue;
         if (lane == 0) grid.await(done);
         __syncwarp();
         int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
         Best best[FOURS];
+        bool bad[FOURS] = {};
         _Pragma("unroll") for (auto &one : best) one = Best::none();
         _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
             int place = tile, which = partOf(op, place), first = columnOf(op, place, 0) + lane % 8, second = columnOf(op, place, 1) + lane % 8;
@@ -316,6 +343,8 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
                 _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += from[other * 16 * rows], two += from[(other * 2 + 1) * 8 * rows];
                 float2 made = put(op, which, rowOf(i), first, second, one, two, more[i], position);
                 if (!op.sums.data) continue;
+                if (first < op.parts[0].rows) bad[i] |= !isFinite(made.x);
+                if (second < op.parts[0].rows) bad[i] |= !isFinite(made.y);
                 if (first < op.parts[0].rows && made.x > best[i].value) best[i] = {made.x, first};
                 if (second < op.parts[0].rows && made.y > best[i].value) best[i] = {made.y, second};
             }
@@ -325,6 +354,8 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
         if (op.sums.data)
             _Pragma("unroll") for (int i = 0; i < FOURS; i++) {
                 best[i].over(8);
+                unsigned any = __ballot_sync(~0u, bad[i]) >> (lane & 24) & 255;
+                if (any) best[i].column |= BAD;
                 if (lane % 8 == 0 && rowOf(i) < rows) *(float2 *)op.sums.at(rowOf(i), 2 * blockIdx.x) = {best[i].value, __int_as_float(best[i].column)};
             }
         meet();
@@ -333,6 +364,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
     if (blockIdx.x > 0 || lane > 0 || own > 0) return;
     grid.await(max((unsigned)of.count - 1, 1u)); // then all blocks have read the launch's number
     of.arrived[1] = grid.launch + 1;
+    if (ends) *of.since = since + 1;
 }
 
 extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_constant__ Fused of) {

@@ -31,12 +31,14 @@ template <class Ready> __device__ void stage(const Op &op, char *xs, float *room
     const uint4 *weight = (const uint4 *)op.norm;
     // A row is of one warp, or if there is only one, of all. The norm's weights wait
     // behind the rows.
-    bool alone = rows == 1;
+    bool alone = rows == 1, gemma = op.gemma;
     int first = alone ? threadIdx.x : lane, by = alone ? WORKERS : 32, begin = alone ? 0 : warp;
     if (op.norm) for (int at = threadIdx.x; at < each; at += WORKERS) *place(rows, at) = weight[at];
     ready();
-    _Pragma("unroll 1") for (int row = begin; row < rows; row += MULTIPLY)
-        _Pragma("unroll 4") for (int at = first; at < each; at += by) copyLater(place(row, at), op.x + row * op.xStride + at * 8);
+    _Pragma("unroll 1") for (int row = begin; row < rows; row += MULTIPLY) {
+        const bf16 *x = op.x + row * op.xStride;
+        _Pragma("unroll 4") for (int at = first; at < each; at += by) copyLater(place(row, at), x + at * 8);
+    }
     asm volatile("cp.async.wait_all;" ::: "memory");
     _Pragma("unroll 1") for (int row = begin; row < rows && op.norm; row += MULTIPLY) { // a thread reads what it has copied
         float sum = 0;
@@ -49,7 +51,7 @@ template <class Ready> __device__ void stage(const Op &op, char *xs, float *room
             _Pragma("unroll") for (int i = 0; i < MULTIPLY; i++) sum += room[i];
         }
         float inverse = inverseRoot<bf16>(sum / (float)op.inner + (float)op.epsilon);
-        _Pragma("unroll 4") for (int at = first; at < each; at += by) *place(row, at) = normed(*place(row, at), *place(rows, at), inverse, op.gemma);
+        _Pragma("unroll 4") for (int at = first; at < each; at += by) *place(row, at) = normed(*place(row, at), *place(rows, at), inverse, gemma);
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // the next x here may come by copies
     workersMeet();
