@@ -225,3 +225,23 @@ func TestAttentionByRelease(t *testing.T) {
 		}
 	}
 }
+
+// TestReaderDisagrees: a reader's parameter with another shape than the table's is refused by name.
+func TestReaderDisagrees(t *testing.T) {
+	for wide, want := range map[int64]string{2048: "", 2056: `disagree about "model.layers.1.self_attn.q_norm.weight"`} {
+		graph, _, cfg, err := fromConfig(ConfigName, small(t, "olmo2", fields{"hidden_size": 2048}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range graph.Layers {
+			for j, tensor := range graph.Layers[i].Params {
+				if modelgraph.FullName(graph.Layers[i].Name, tensor.Name) == "model.layers.1.self_attn.q_norm.weight" {
+					graph.Layers[i].Params[j].Shape = []int64{wide}
+				}
+			}
+		}
+		if _, err = cfg.checked(graph); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v, want %q", wide, err, want)
+		}
+	}
+}

@@ -62,9 +62,6 @@ func (t *llamaType) build(modules *builder, cfg *config, class string) {
 	} else if !baseClass(class) {
 		cfg.fail("tie_word_embeddings", "it is absent, and copies of the code of a %s differ in what that means: write true or false into the file", t.model)
 	}
-	if t.model == "eurobert" && !baseClass(class) && cfg.bool(false, "mlp_bias") {
-		cfg.fail("mlp_bias", "a head with a bias is not known here")
-	}
 	t.decoder(cfg).causal(modules, cfg, class, tie)
 }
 

@@ -29,14 +29,6 @@ var llamaTypes = []*llamaType{
 		},
 		change: deepseekMoE,
 	},
-	{
-		model: "eurobert", name: "EuroBert", classes: []string{"EuroBertForMaskedLM", "EuroBertModel"},
-		unread: []string{"classifier_pooling", "clf_pooling", "mask_token"},
-		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
-			llamaBiases(cfg, attn, ffn)
-			attn.bidirectional = true
-		},
-	},
 	{model: "internlm", name: "InternLM", unread: []string{"rotary"}, change: internLM},
 	{
 		model: "internlm3", name: "InternLM3", heads: headDefaults{kv: 32}, // modeling_internlm3.py

@@ -10,14 +10,6 @@ import (
 
 // This file has decoders that differ from a llama in norms, biases or windows.
 
-// cwm: windows in all but every fourth layer.
-func cwm(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.attn.bias, model.attn.outBias = false, false
-	model.sliding(readWindow(cfg, 0), func(i int64) bool { return i%4 != 0 })
-	return model.done()
-}
-
 // ernie: a bias in all matrices or in none.
 func ernie(cfg *config) *decoder {
 	model := llamaParts(cfg)
@@ -30,16 +22,6 @@ func ernie(cfg *config) *decoder {
 func granite(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.scaled = true
-	return model.done()
-}
-
-// helium: the projection out of attention has no bias, and is as wide as the model.
-func helium(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.attn.outBias, model.normFP32 = false, true
-	if model.attn.heads*model.attn.headDim != model.hidden {
-		cfg.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", model.attn.headDim, model.attn.heads, model.hidden)
-	}
 	return model.done()
 }
 
@@ -93,6 +75,20 @@ func olmo2Parts(cfg *config) *parts {
 	return model
 }
 
+// hunyuan: norms on q and k with other names.
+func hunyuan(cfg *config) *decoder {
+	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // dense configs have the mixture's fields too
+		cfg.harmlessAs(name, "1")
+	}
+	return hunyuanParts(cfg).done()
+}
+
+func hunyuanParts(cfg *config) *parts {
+	model := llamaParts(cfg)
+	model.attn.normed("query_layernorm", "key_layernorm", modelgraph.RMSNorm, false)
+	return model
+}
+
 // exaone4: norms after the parts, on q and k; windows in all but every sliding_window_pattern-th
 // layer.
 func exaone4(cfg *config) *decoder {
@@ -110,68 +106,12 @@ func exaone4(cfg *config) *decoder {
 	return model.done()
 }
 
-// hunyuan: norms on q and k with other names.
-func hunyuan(cfg *config) *decoder {
-	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // dense configs have the mixture's fields too
-		cfg.harmlessAs(name, "1")
-	}
-	return hunyuanParts(cfg).done()
-}
-
-func hunyuanParts(cfg *config) *parts {
-	model := llamaParts(cfg)
-	model.attn.normed("query_layernorm", "key_layernorm", modelgraph.RMSNorm, false)
-	return model
-}
-
-// bitnet: norms before the projections out of attention and feed-forward.
-func bitnet(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.attn.extra = []modelgraph.Tensor{tensor("attn_sub_norm.weight", model.hidden)}
-	model.mlp.extra = []modelgraph.Tensor{tensor("ffn_sub_norm.weight", model.mlp.hidden)}
-	return model.done()
-}
-
-// starcoder2: LayerNorms, a feed-forward without a gate, biases on request.
-func starcoder2(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.layerNorms()
-	bias := cfg.on("use_bias")
-	model.attn.bias, model.attn.outBias, model.mlp.bias = bias, bias, bias
-	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
-	model.dropped(0, "residual_dropout")
-	model.attn.window = readWindow(cfg, 0)
-	return model.done()
-}
-
 // nemotron: LayerNorms of 1 + weight, a feed-forward without a gate.
 func nemotron(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.layerNorms()
 	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
 	model.partial(0.5)
-	return model.done()
-}
-
-// glm: half of a head turns, gate and up are one matrix.
-func glm(cfg *config) *decoder { return glmParts(cfg).done() }
-
-func glmParts(cfg *config) *parts {
-	model := llamaParts(cfg)
-	model.attn.outBias, model.mlp.fused = false, true
-	model.partial(0.5)
-	model.attn.turning = model.rotaryDim // the rest is joined, even if it is empty (modeling_glm.py: apply_rotary_pos_emb)
-	return model
-}
-
-// glm4 is a glm with norms after the parts too.
-func glm4(cfg *config) *decoder {
-	model := glmParts(cfg)
-	model.form = blockForm{
-		attnNorm: "input_layernorm", attn: "self_attn", attnPost: "post_self_attn_layernorm",
-		ffnNorm: "post_attention_layernorm", ffn: "mlp", ffnPost: "post_mlp_layernorm",
-		order: []string{"self_attn", "mlp", "input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm"},
-	}
 	return model.done()
 }
 
@@ -184,34 +124,10 @@ func olmo3(cfg *config) *decoder {
 	return model.done()
 }
 
-// arcee: a feed-forward without a gate.
-func arcee(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
-	return model.done()
-}
-
 // olmo: LayerNorms without weight or bias.
 func olmo(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.bareNorms, model.normFP32, model.attn.fp32Rotation = modelgraph.LayerNorm, true, true, true
-	return model.done()
-}
-
-// apertus: norms on q and k, an ungated feed-forward with a two-parameter activation
-// (activations.py: XIELUActivation).
-func apertus(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.form = llamaBlock
-	model.form.attnNorm, model.form.ffnNorm = "attention_layernorm", "feedforward_layernorm"
-	model.attn.qkNorm = modelgraph.RMSNorm
-	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
-	ffn := model.mlp.part()
-	if model.mlp.activation == "xielu" {
-		ffn.params = append(ffn.params, tensor("act_fn.alpha_p", 1), tensor("act_fn.alpha_n", 1))
-		ffn.buffers = []modelgraph.Tensor{tensor("act_fn.beta"), tensor("act_fn.eps")}
-	}
-	model.ffn = func(int64) part { return ffn }
 	return model.done()
 }
 

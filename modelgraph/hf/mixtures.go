@@ -36,18 +36,6 @@ func (model *parts) qwenExperts() {
 	model.sparse(func(i int64) bool { return experts.experts != 0 && (i+1)%step == 0 && !slices.Contains(only, i) }, experts.part)
 }
 
-// olmoe: experts in every layer, norms on q and k over all heads.
-func olmoe(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
-	experts := routed(cfg, moe{
-		castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_experts"), activation: model.mlp.activation,
-		names: moeNames{router: "gate"},
-	}, 0)
-	model.ffn = func(int64) part { return experts.part() }
-	return model.done()
-}
-
 // phimoe: experts in every layer, LayerNorms.
 func phimoe(cfg *config) *decoder {
 	model := llamaParts(cfg)
@@ -57,20 +45,6 @@ func phimoe(cfg *config) *decoder {
 		castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "router"},
 	}, 0)
-	model.ffn = func(int64) part { return experts.part() }
-	return model.done()
-}
-
-// graniteMoE: experts in every layer, with another name.
-func graniteMoE(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.scaled = true
-	experts := routed(cfg, moe{
-		castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
-		names: moeNames{router: "router"},
-	}, 0)
-	model.form = llamaBlock
-	model.form.ffn, model.form.order = "block_sparse_moe", []string{"self_attn", "input_layernorm", "post_attention_layernorm", "block_sparse_moe"}
 	model.ffn = func(int64) part { return experts.part() }
 	return model.done()
 }

@@ -46,13 +46,6 @@ func gptJ(cfg *config) *decoder {
 	return model.done()
 }
 
-// codeGen is a GPT-J with one matrix for q, k and v.
-func codeGen(cfg *config) *decoder {
-	model := turningGPT(cfg)
-	model.attn.names = attentionNames{fused: "qkv_proj", out: "out_proj"}
-	return model.done()
-}
-
 func turningGPT(cfg *config) *parts {
 	model := olderParts(cfg, gptFields)
 	model.form = blockForm{attnNorm: "ln_1", attn: "attn", ffn: "mlp", parallel: true, order: []string{"ln_1", "attn", "mlp"}}

@@ -4,20 +4,6 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 // This file has decoders that may run attention and feed-forward in parallel.
 
-// cohere: one LayerNorm without bias before attention and feed-forward, which run in parallel.
-func cohere(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
-	model.normEager, model.scaled, model.attn.castRotation = true, true, true
-	if cfg.on("use_qk_norm") {
-		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
-		model.attn.extra = []modelgraph.Tensor{
-			tensor("q_norm.weight", model.attn.heads, model.attn.headDim), tensor("k_norm.weight", model.attn.kvHeads, model.attn.headDim),
-		}
-	}
-	return model.done()
-}
-
 // cohere2: windows and rotation in all but every fourth layer (Cohere2Attention.forward:
 // sliding_window). No config gives a head's width.
 func cohere2(cfg *config) *decoder {
@@ -82,24 +68,6 @@ func falcon(cfg *config) *decoder {
 	return model.done()
 }
 
-// gptNeoX: one matrix for q, k and v, LayerNorms, parallel parts behind two norms on request.
-func gptNeoX(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.layerNorms()
-	cfg.dividesHidden(model.hidden, model.attn.heads)
-	model.attn.kvHeads, model.attn.headDim = model.attn.heads, max(1, model.hidden/model.attn.heads)
-	model.attn.names = attentionNames{fused: "query_key_value", out: "dense"}
-	model.mlp.up, model.mlp.down, model.mlp.bias = "dense_h_to_4h", "dense_4h_to_h", true
-	model.classifier = true
-	model.names = decoderNames{base: "gpt_neox", embed: "embed_in", layers: "layers", norm: "final_layer_norm"}
-	model.form = blockForm{
-		attnNorm: "input_layernorm", attn: "attention", ffnNorm: "post_attention_layernorm", ffn: "mlp", parallel: cfg.on("use_parallel_residual"),
-		order: []string{"input_layernorm", "post_attention_layernorm", "attention", "mlp"},
-	}
-	model.rotaryDim = model.partialOf(model.attn.headDim, 0.25, "rotary_pct")
-	return model.done()
-}
-
 // phi: parallel parts after one LayerNorm, biases everywhere, half of a head turns.
 func phi(cfg *config) *decoder {
 	model := llamaParts(cfg)
@@ -115,37 +83,4 @@ func phi(cfg *config) *decoder {
 	model.dropped(0, "resid_pdrop")
 	model.partial(0.5)
 	return model.done()
-}
-
-// stablelm: LayerNorms, a quarter of a head turns, parallel parts on request.
-func stablelm(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.layerNorms()
-	cfg.dividesHidden(model.hidden, model.attn.heads)
-	model.attn.headDim = max(1, model.hidden/model.attn.heads)
-	model.attn.bias, model.attn.outBias = cfg.on("use_qkv_bias"), false
-	if cfg.on("use_parallel_residual") {
-		model.form = parallelBlock
-	} else {
-		model.mlp.more = 2 // the first norm's output and attention's
-	}
-	if cfg.on("qk_layernorm") {
-		if most := int64(1_000_000); model.attn.heads > most/max(1, model.layers) {
-			cfg.fail("num_attention_heads", "%d heads with a norm each in %d layers are more than %d", model.attn.heads, model.layers, most)
-			return model.done()
-		}
-		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
-		model.attn.extra = join(headNorms("q_layernorm.norms", model.attn.heads, model.attn.headDim), headNorms("k_layernorm.norms", model.attn.kvHeads, model.attn.headDim))
-	}
-	model.partial(0.25)
-	return model.done()
-}
-
-// headNorms are norms without bias, one a head.
-func headNorms(name string, heads, width int64) []modelgraph.Tensor {
-	var norms []modelgraph.Tensor
-	for i := range min(heads, maxLayers) {
-		norms = append(norms, tensor(dot(indexed(name, i), "weight"), width))
-	}
-	return norms
 }

@@ -86,6 +86,10 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	if err == nil {
 		graph, err = graphOfTable(in, cfg, tree, class, name, source)
 	}
+	if err == nil && tree.Reviewed {
+		cfg.runnable(graph)
+		err = cfg.fault()
+	}
 	if err != nil {
 		return nil, cmp.Or(lackingFrom(in, cfg), err)
 	}

@@ -113,7 +113,7 @@ func TestOddValues(t *testing.T) {
 		{"bert", fields{"layer_norm_eps": "1e-12"}, `layer_norm_eps "1e-12" is not a number from 0 to 1e30`},
 		{"bert", fields{"position_embedding_type": "relative_key"}, `position_embedding_type "relative_key" is not known here (known: absolute)`},
 		{"bert", fields{"position_embedding_type": "absolute"}, ""},
-		{"mixtral", fields{"rms_norm_eps": "small"}, `model_type "mixtral": its layers are known by their sizes alone`},
+		{"granite", fields{"rms_norm_eps": "small"}, `model_type "granite": its layers are known by their sizes alone`},
 	} {
 		graph, err := FromConfig(ConfigName, small(t, tt.modelType, tt.more))
 		if err != nil {

@@ -18,7 +18,7 @@ func textModel(cfg *config, def string) *decoder {
 	if f := textModels[name]; f != nil {
 		return f(cfg)
 	}
-	cfg.fail("model_type", "%q is not a language model that is known here (known: %s)",
+	cfg.fail("model_type", "%q is a language model that is not known here (known: %s)",
 		name, strings.Join(slices.Sorted(maps.Keys(textModels)), ", "))
 	return textModels[def](cfg)
 }

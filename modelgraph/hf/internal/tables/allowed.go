@@ -13,7 +13,10 @@ import (
 // allowed refuses configs unlike every build that made the table.
 func (tree *Tree) allowed(class *Class, of *evaluation) error {
 	noHeads(tree, of.object)
-	class.lacks(tree, of.object)
+	if class.IsReviewed() {
+		ofKinds(tree, of.object, class.Class)
+		class.lacks(tree, of.object)
+	}
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
@@ -45,7 +48,7 @@ func (tree *Tree) allowed(class *Class, of *evaluation) error {
 func (class *Class) lacks(tree *Tree, object *Object) {
 	for _, name := range slices.Sorted(maps.Keys(object.Extra)) {
 		said := InJSON(object.Extra[name])
-		if tree.Noted == nil && Adds(name) && class.IsReviewed() && !Harmless[name] && !noTensors[name] && !Empty([]byte(said)) {
+		if tree.Noted == nil && Adds(name) && !Harmless[name] && !noTensors[name] && !Empty([]byte(said)) {
 			tree.Noted = &FieldError{File: tree.file, Field: object.prefix + name, Value: said, ModelType: object.class.Type, Class: class.Class}
 		}
 	}

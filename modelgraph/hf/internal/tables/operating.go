@@ -276,6 +276,14 @@ func operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
 	if kind == "attention" && fields["value_dim"] == fields["head_dim"] {
 		delete(fields, "value_dim")
 	}
+	if kind == "attention" && fields["kv_heads"] == nil { // null: as many as heads
+		fields["kv_heads"] = fields["heads"]
+	}
+	if turns := fields["turns"]; turns != nil { // a width that may be that of the whole head
+		if delete(fields, "turns"); whole(turns) < whole(fields["head_dim"]) {
+			fields["turning"] = turns
+		}
+	}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, false

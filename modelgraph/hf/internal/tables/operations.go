@@ -160,7 +160,7 @@ func (line *typeOperations) allows(root *Object) bool {
 	}
 	for _, like := range line.Like {
 		path, _ := like[0].(string)
-		if v, _ := root.get(path); truth(v) != truth(like[1]) {
+		if v, _ := root.get(path); v != nil && truth(v) != truth(like[1]) { // null: the class makes the default of it
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,12 +49,63 @@ func noHeads(tree *Tree, object *Object) {
 	ofForwards(tree, object)
 }
 
+// ofKinds notes values of the file that are of another kind than the default, and sizes that are not integers. Readers of
+// reviewed classes refused the same.
+func ofKinds(tree *Tree, object *Object, class string) {
+	for _, name := range slices.Sorted(maps.Keys(object.said)) {
+		usual, said := object.class.Fields[name], object.said[name]
+		if said == nil || AnyToken(name) || usual == "auto" || usual == nil && (!sizeName.MatchString(name) || said == true || said == false) {
+			continue
+		}
+		n, isNumber := said.(float64)
+		_, isSwitch := said.(bool)
+		_, isText := said.(string)
+		switch usual.(type) {
+		case bool:
+			if !isSwitch {
+				refuseSize(tree, object, name, "%s is not true or false; correct the field", InJSON(said))
+			}
+		case string:
+			if !isText {
+				refuseSize(tree, object, name, "%s is not a text; correct the field", InJSON(said))
+			}
+		case float64, nil:
+			if kindOf(said) == "list" {
+				continue // [Class.newList]
+			}
+			least, _ := usual.(float64)
+			if size := sizeName.MatchString(name) && least == math.Floor(least); !isNumber || size && (n != math.Floor(n) || n < min(0, least) || n > 1<<40) {
+				refuseSize(tree, object, name, "%s is not %s; correct the field", InJSON(said), map[bool]string{true: "a size (an integer from 0 to 2^40)", false: "a number"}[size])
+			}
+		}
+	}
+	heads, _ := number(object.values["num_attention_heads"])
+	if shared, _ := number(object.said["num_key_value_heads"]); shared >= 1 && math.Mod(heads, shared) != 0 {
+		refuseSize(tree, object, "num_key_value_heads", notDivide, shared, heads, "num_attention_heads", class, tree.in.Name)
+	}
+	for _, all := range []string{"num_experts", "num_local_experts"} {
+		experts, known := object.values[all].(float64)
+		if chosen, said := object.said["num_experts_per_tok"].(float64); said && known && experts > 0 && (chosen > experts || chosen < 1) {
+			refuseSize(tree, object, "num_experts_per_tok", "a token cannot go to %v of %v experts", chosen, experts)
+		}
+	}
+}
+
+// sizeName is in names of sizes and counts.
+var sizeName = regexp.MustCompile(`(^|_)(dim|size|width|heads?|layers?|positions?|position_embeddings|experts|window|n_\w+)$`)
+
 // ofForwards notes values that only a forward of the class, or devmap's count, needs.
 func ofForwards(tree *Tree, object *Object) {
 	switch object.class.Config {
 	case "AlbertConfig": // layers share their tensors, which are there without any layer too
 		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 {
 			refuseSize(tree, object, "num_hidden_layers", "%s: devmap counts layers that share tensors from 1 on; correct the field", InJSON(n))
+		}
+	case "HeliumConfig": // modeling_helium.py: o_proj is as wide as the model
+		size, _ := number(object.values["hidden_size"])
+		heads, _ := number(object.values["num_attention_heads"])
+		if width, said := object.said["head_dim"].(float64); said && width*heads != size {
+			refuseSize(tree, object, "head_dim", "%v × %v heads is not hidden_size %v, which the projection behind them has; correct one of the fields", width, heads, size)
 		}
 	case "MptConfig": // modeling_mpt.py: MptAttention makes its heads in the forward alone
 		size, _ := number(object.values["d_model"])
