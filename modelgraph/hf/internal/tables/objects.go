@@ -75,7 +75,7 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *Ob
 }
 
 // ofDicts are fields in which an object x_config_dict, as the first configs of CLIP have it, replaces x_config (CLIPConfig.__post_init__).
-func ofDicts(c *configType, said map[string]any) map[string]any {
+func ofDicts(c *ConfigClass, said map[string]any) map[string]any {
 	for name := range c.Inner {
 		if whole := name + "_dict"; said[whole] != nil && slices.Contains(c.Pops, whole) {
 			said = maps.Clone(said)

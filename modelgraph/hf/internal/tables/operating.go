@@ -257,6 +257,12 @@ func (of *evaluation) values(fields map[string]any, stars []int) map[string]any 
 // input is the name of a layer's input: the first of several names that exists.
 func (op *operating) input(slot any, stars []int) string {
 	list, _ := slot.([]any)
+	if len(list) == 4 && list[0] == "?" { // between slots
+		if truth(op.of.eval(list[1], stars)) {
+			return op.input(list[2], stars)
+		}
+		return op.input(list[3], stars)
+	}
 	if len(list) == 0 || list[0] != "first" {
 		name, _ := op.of.eval(slot, stars).(string)
 		return name
