@@ -122,7 +122,7 @@ func pixtralTower(cfg *config) *imageTower {
 
 func init() { // the table has no such class
 	register(family{
-		types: []string{"clip_vision_model"}, table: true, classes: []string{"CLIPVisionModelWithProjection"},
+		types: []string{"clip_vision_model"}, table: true, class: "CLIPVisionModel", classes: []string{"CLIPVisionModelWithProjection"},
 		build: func(modules *builder, cfg *config, _ string) {
 			tower := clipTower(cfg)
 			_, image := tower.build(modules, "vision_model")
