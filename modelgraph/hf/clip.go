@@ -119,3 +119,17 @@ func pixtralTower(cfg *config) *imageTower {
 	}
 	return tower
 }
+
+func init() { // the table has no such class
+	register(family{
+		types: []string{"clip_vision_model"}, table: true, class: "CLIPVisionModel", classes: []string{"CLIPVisionModelWithProjection"},
+		build: func(modules *builder, cfg *config, _ string) {
+			tower := clipTower(cfg)
+			_, image := tower.build(modules, "vision_model")
+			modules.on(imageStream(1), func() {
+				modules.add("visual_projection", modelgraph.Linear{In: tower.dim, Out: cfg.pos(0, "projection_dim"), Pooled: true}, []string{image}, linearParams("", tower.dim, cfg.pos(0, "projection_dim"), false)...)
+			})
+		},
+		maxSeq: func(*config) int64 { return 0 },
+	})
+}

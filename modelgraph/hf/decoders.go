@@ -53,7 +53,6 @@ var decoderFamilies = []struct {
 	{model: "jamba", read: jamba, unread: []string{"mamba_inner_layernorms"}},
 	{model: "lfm2", read: lfm2},
 	{model: "llama", read: llama, runs: true, also: []string{"BitnetForCausalLM"}},
-	{model: "llama4_text", read: llama4Text},
 	{model: "mamba2", read: mamba2},
 	{model: "minicpm3", read: miniCPM3, unread: []string{"dim_model_base", "scale_depth"}},
 	{model: "minimax", read: minimax},

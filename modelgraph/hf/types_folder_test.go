@@ -106,3 +106,11 @@ func TestTableFolders(t *testing.T) {
 		})
 	}
 }
+
+// TestUsualClass: without architectures, a type may have a usual class that its reader lacks.
+func TestUsualClass(t *testing.T) {
+	graph, err := FromConfig("config.json", []byte(`{"model_type":"clip_vision_model"}`))
+	if err != nil || graph.Class != "CLIPVisionModel" {
+		t.Fatalf("%v, want a CLIPVisionModel", err)
+	}
+}

@@ -27,7 +27,8 @@ func explains(in *tables.Release, cfg *config, err error) bool {
 		_, _, fault := treeOfTable(in, cfg)
 		return fault == nil
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
-		return in.Named(cfg.name("model_type"), cfg.strs("architectures")[0]) != nil
+		names := cfg.strs("architectures") // none: the table alone has the family's usual class
+		return len(names) == 0 || in.Named(cfg.name("model_type"), names[0]) != nil
 	}
 	return false
 }

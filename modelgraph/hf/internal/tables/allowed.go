@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +17,11 @@ func (tree *Tree) allowed(class *Class, of *evaluation) error {
 	if class.IsReviewed() {
 		ofKinds(tree, of.object, class.Class)
 		class.lacks(tree, of.object)
+	}
+	if tree.depth == 1 {
+		tree.checksSides = class.IsReviewed()
+	} else if err := class.sides(tree, of.object); tree.checksSides && err != nil {
+		return err
 	}
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
@@ -41,6 +47,28 @@ func (tree *Tree) allowed(class *Class, of *evaluation) error {
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+const maxPixels = 1 << 16 // of the side of an image
+
+// sides refuses an image of a tower that holds no patch, as readers did.
+func (class *Class) sides(tree *Tree, object *Object) error {
+	var pixels []float64
+	for _, name := range []string{"image_size", "patch_size"} {
+		v, there := object.values[name]
+		n, ok := v.(float64)
+		if !there || kindOf(v) == "list" || !class.IsReviewed() {
+			return nil
+		}
+		if !ok || n < 1 || n > maxPixels || n != math.Trunc(n) {
+			return &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + name, Msg: fmt.Sprintf("%s is not a side from 1 to %d pixels", InJSON(v), maxPixels)}
+		}
+		pixels = append(pixels, n)
+	}
+	if image, patch := pixels[0], pixels[1]; image < patch {
+		return &modelgraph.SyntaxError{File: tree.file, Place: object.prefix + "image_size", Msg: fmt.Sprintf("%v × %v pixels hold no patch of %v × %v", image, image, patch, patch)}
+	}
+	return nil
 }
 
 // lacks notes a field that the class does not read and that adds modules in another model ([Adds]): the config may not be

@@ -41,9 +41,15 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *Ob
 	if prefix != "" {
 		said = constructed(c, said)
 	}
+	said = ofDicts(c, said)
 	obj := &Object{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*Object), Extra: make(map[string]any), said: make(map[string]any), prefix: prefix}
 	if obj.values == nil {
 		obj.values = make(map[string]any)
+	}
+	for name, v := range unsaid[c.Config] {
+		if _, has := obj.values[name]; !has {
+			obj.values[name] = v
+		}
 	}
 	maps.Copy(obj.values, absent)
 	for _, name := range slices.Sorted(maps.Keys(said)) {
@@ -66,6 +72,18 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *Ob
 		from.inside(obj, name, cmp.Or(said[name], absent[name]))
 	}
 	return obj
+}
+
+// ofDicts are fields in which an object x_config_dict, as the first configs of CLIP have it, replaces x_config (CLIPConfig.__post_init__).
+func ofDicts(c *ConfigClass, said map[string]any) map[string]any {
+	for name := range c.Inner {
+		if whole := name + "_dict"; said[whole] != nil && slices.Contains(c.Pops, whole) {
+			said = maps.Clone(said)
+			said[name] = said[whole]
+			delete(said, whole)
+		}
+	}
+	return said
 }
 
 func (from *objects) set(obj *Object, name string, v any) {

@@ -144,6 +144,9 @@ func (op *operating) describe(layer *modelgraph.Layer) {
 		layer.Stream.Kind, _ = of.eval(extra["stream"], stars).(string)
 	}
 	layer.Stream.Tokens = own
+	if layer.Stream.Kind == modelgraph.Image {
+		layer.Stream.Side, layer.Stream.Multiple = whole(of.eval(extra["side"], stars)), whole(of.eval(extra["multiple"], stars))
+	}
 	if extra["declared"] != nil && own == 0 {
 		if own = op.before(layer.Inputs); own > 0 {
 			op.on(layer)
@@ -178,7 +181,7 @@ func (op *operating) inputs(row []any, stars []int) []string {
 	return names
 }
 
-// before is the fixed number of tokens of a layer's first input.
+// before is that number of a layer's first input.
 func (op *operating) before(inputs []string) int64 {
 	if i, ok := op.first(inputs); ok {
 		return op.fixed(op.layers[i].Name)
@@ -196,7 +199,7 @@ func (op *operating) first(inputs []string) (int, bool) {
 	return 0, false
 }
 
-// fixed is the number of tokens of a layer whose stream is fixed, else 0.
+// fixed is the number of tokens of a layer whose stream has a number of them, a sequence or an image; else 0.
 func (op *operating) fixed(name string) int64 {
 	if n, ok := op.tokens[name]; ok {
 		return n
@@ -206,7 +209,7 @@ func (op *operating) fixed(name string) int64 {
 	row, stars := op.at[paths.Starred(name)], numbersIn(name)
 	if extra := more(row); extra["tokens"] != nil {
 		of := op.on(layer)
-		if kind, _ := of.eval(extra["stream"], stars).(string); kind == modelgraph.Fixed {
+		if kind, _ := of.eval(extra["stream"], stars).(string); kind == modelgraph.Fixed || kind == modelgraph.Image {
 			inputs := op.inputs(row, stars)
 			before := op.before(inputs)
 			op.on(layer)
@@ -254,6 +257,12 @@ func (of *evaluation) values(fields map[string]any, stars []int) map[string]any 
 // input is the name of a layer's input: the first of several names that exists.
 func (op *operating) input(slot any, stars []int) string {
 	list, _ := slot.([]any)
+	if len(list) == 4 && list[0] == "?" { // between slots
+		if truth(op.of.eval(list[1], stars)) {
+			return op.input(list[2], stars)
+		}
+		return op.input(list[3], stars)
+	}
 	if len(list) == 0 || list[0] != "first" {
 		name, _ := op.of.eval(slot, stars).(string)
 		return name

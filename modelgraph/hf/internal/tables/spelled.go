@@ -43,12 +43,19 @@ var hubFields = map[string]func(fieldsOf, *ConfigClass){
 
 // olderNames convert fields in all releases.
 var olderNames = map[string]func(fieldsOf){
+	"CLIPTextConfig": tieless, "CLIPVisionConfig": tieless, "SiglipTextConfig": tieless, "SiglipVisionConfig": tieless,
 	"BloomConfig": func(said fieldsOf) { said.move("n_embed", "hidden_size") },
 	"GPTNeoXConfig": func(said fieldsOf) {
 		said.move("rotary_pct", "partial_rotary_factor")
 		said.take("rotary_emb_base") // no tensor has it
 	},
 }
+
+// tieless drops the switch of ties in configs of models that have none.
+func tieless(said fieldsOf) { said.take("tie_word_embeddings") }
+
+// unsaid are fields that older config classes lack and their models look for (SiglipVisionTransformer).
+var unsaid = map[string]map[string]any{"SiglipVisionConfig": {"vision_use_head": true}}
 
 // spelled are the file's fields of an object, by the names of its class.
 func spelled(c *ConfigClass, said map[string]any) map[string]any {

@@ -14,22 +14,23 @@ import (
 
 // Tree collects the tensors of a model.
 type Tree struct {
-	file      string
-	in        *Release
-	Tensors   []Tensor
-	Ties      map[string]string // name to its owner's
-	Units     map[string]string // modules that one device may need whole, and their classes
-	wide      []string          // expressions for parameters that stay in float32
-	NoSplit   []string          // their classes that it needs; a unit without a class counts too
-	Outermost bool              // no unsplit class: members of the outermost lists stay whole
-	holders   map[string]bool   // modules around these, and those lists
-	lists     *paths.Tree       // of its names
-	Root      *Object           // the config
-	Reviewed  bool              // its operations were compared with measured steps
-	linear    []string          // modules that are linear layers, if that is known of all
-	depth     int
-	visited   int   // names that were evaluated
-	Noted     error // the first field of the file that no model runs with, or that another model has
+	file        string
+	in          *Release
+	Tensors     []Tensor
+	Ties        map[string]string // name to its owner's
+	Units       map[string]string // modules that one device may need whole, and their classes
+	wide        []string          // expressions for parameters that stay in float32
+	NoSplit     []string          // their classes that it needs; a unit without a class counts too
+	Outermost   bool              // no unsplit class: members of the outermost lists stay whole
+	holders     map[string]bool   // modules around these, and those lists
+	lists       *paths.Tree       // of its names
+	Root        *Object           // the config
+	Reviewed    bool              // its operations were compared with measured steps
+	linear      []string          // modules that are linear layers, if that is known of all
+	depth       int
+	checksSides bool  // images of towers hold a patch
+	visited     int   // names that were evaluated
+	Noted       error // the first field of the file that no model runs with, or that another model has
 	// Cause is the part of a class's line that refuses the config: [class, kind, …].
 	// fixtures/oracle/loosening.py collects builds that decide it.
 	Cause []any
