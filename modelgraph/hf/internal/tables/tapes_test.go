@@ -320,6 +320,7 @@ func TestNoGradient(t *testing.T) {
 		{"big_bird", "BigBirdForCausalLM", "pooler"},
 		{"big_bird", "BigBirdForSequenceClassification", ""},
 		{"mra", "MraForMaskedLM", "attention.self."},
+		{"layoutlm", "LayoutLMForMaskedLM", "pooler"},
 		{"deepseek_v32", "DeepseekV32ForCausalLM", "indexer."},
 	} {
 		graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), tables.Newest.Name))(t)
