@@ -18,14 +18,15 @@ func (cfg *config) checked(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	if graph.AutoClass == "" && (in.Makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil) {
 		graph.AutoClass = in.Loader(kind, graph.Class)
 	}
-	if class := in.Class(graph.Class, in.ConfigOf(kind)); class == nil || class.Config != in.ConfigOf(kind) {
-		return graph, nil
-	}
 	tree, class, err := treeOfClass(in, cfg, []string{graph.Class})
-	if tree != nil { // also with an error: tapes need the class and its fields alone
-		tables.AddTapes(tree, class, graph.Layers, true)
+	taped, of := tree, class
+	if tree == nil || class.Config != in.ConfigOf(kind) { // tapes need the class and its fields alone
+		taped, of, _ = treeOfClass(tables.Newest.Alone(), cfg, []string{graph.Class})
 	}
-	if err != nil {
+	if taped != nil {
+		tables.AddTapes(in, taped, of, graph.Layers, true)
+	}
+	if err != nil || class.Config != in.ConfigOf(kind) {
 		return graph, nil //nolint:nilerr // the table does not say
 	}
 	if drift := otherReleases(in, cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {

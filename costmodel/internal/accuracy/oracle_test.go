@@ -54,7 +54,24 @@ type sampled struct {
 
 func oracleCells(t *testing.T, name string) []oracleCell {
 	t.Helper()
-	return fixtures.Must(fixtures.Rows[oracleCell]("../../../fixtures/oracle/" + name))(t)
+	return typed(t, fixtures.Must(fixtures.Rows[oracleCell]("../../../fixtures/oracle/"+name))(t))
+}
+
+// typed names the type of the parameters in configs, as peaks.py has plans: some buffers have it too.
+func typed(t *testing.T, cells []oracleCell) []oracleCell {
+	t.Helper()
+	for i := range cells {
+		var config map[string]json.RawMessage
+		if err := json.Unmarshal(cells[i].Config, &config); err != nil {
+			t.Fatal(err)
+		}
+		config["dtype"] = json.RawMessage(`"bfloat16"`)
+		if cells[i].Settings.DType == "fp32" {
+			config["dtype"] = json.RawMessage(`"float32"`)
+		}
+		cells[i].Config = fixtures.Must(json.Marshal(config))(t)
+	}
+	return cells
 }
 
 func (cell *oracleCell) workload() costmodel.Workload {
@@ -142,7 +159,7 @@ func TestOracleCellsOfTables(t *testing.T) {
 			t.Errorf("%s %s: off by %.2f %%; a plan states %.1f %%", cells[i].Type, cells[i].Cell, 100*off, 100*stated)
 		}
 	}
-	if 100*near < 98*len(cells) {
+	if 100*near < 99*len(cells) {
 		t.Errorf("%d of %d cells are within 1 %%", near, len(cells))
 	}
 	t.Logf("%d of %d cells of %d types within 1 %%: %v", near, len(cells), len(worst), worst)
@@ -239,7 +256,7 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 291 || plans != 271 || 100*near < 72*plans {
+	if rows != 291 || plans != 271 || 100*near < 79*plans {
 		t.Errorf("%d of %d plans of %d rows are within 0.5 %%; there are 271 of 291", near, plans, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, plans, table.String())
@@ -252,7 +269,7 @@ func sampledRows(t *testing.T) (rows []oracleCell) {
 			rows = append(rows, row)
 		}
 	}
-	return rows
+	return typed(t, rows)
 }
 
 // unexplained are the bytes by which devmap.measure misses rows of an H200, mostly by rests of blocks
@@ -283,7 +300,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 // Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 529, "peaks_sweep.jsonl.gz": 1177} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 544, "peaks_sweep.jsonl.gz": 1223} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {

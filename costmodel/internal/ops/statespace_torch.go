@@ -18,7 +18,16 @@ func (op stateSpace) delta(shape *Shape) Cost {
 	// products with it, the system and the attention inside a chunk. The norm's input and its gate
 	// in fp32, the gate's activation, the normalized tensor twice, and the product.
 	norm := 12*tokens*op.Inner + 3*gate
-	cost.Memory.Saved = 8*keys + 3*values + 5*scores + states + norm + 2*turned + shape.casts(1, op.Dim, shape.Weights)
+	if shape.Frozen { // two factors are kept for the gradient of the norm's weight
+		norm -= 2 * gate
+	}
+	cost.Memory.Saved = 8*keys + 3*values + 5*scores + states + norm + 2*turned + shape.casts(4, op.Dim, shape.Weights)
+	// Products read keys in their order, which are copies in fp32, and 16-bit ones under autocast.
+	if MixedPrecision(shape.Precision) {
+		cost.Memory.Saved += 3 * keys
+	} else if element == 4 {
+		cost.Memory.Saved += 4 * keys
+	}
 	callers := 2*turned + gate + element*tokens*2*op.Heads*op.State
 	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + callers + max(5*keys+4*values+3*scores, 3*keys+2*values+4*scores) + cost.Memory.KV
 	if shape.Train {

@@ -94,7 +94,7 @@ func (tree *Tree) Graph(class *Class, dtype modelgraph.DType, name string, said 
 		}
 		return graph, false, err
 	}
-	AddTapes(tree, class, graph.Layers, tree.Reviewed)
+	AddTapes(tree.in, tree, class, graph.Layers, tree.Reviewed)
 	if tree.Reviewed {
 		return graph, true, nil
 	}

@@ -96,8 +96,9 @@ func buffersLast(tensors []Tensor, above map[string]bool) {
 	}
 }
 
-// unitOf gives the unit of a name: a no-split module, or a member of the outermost lists without
-// one. The forward of such a member adds results, as in a layer of BLIP's text model.
+// unitOf gives the unit of a name: a no-split module, or a member of the outermost lists that is in
+// none and has no list of them. The forward of such a member adds results, as in a layer of BLIP's text
+// model, and runs again as a whole, as RobertaPreLayerNorm's, whose attention is a no-split module.
 func (tree *Tree) unitOf() func(name string) string {
 	maps.DeleteFunc(tree.Units, func(_, class string) bool { return class != "" && !slices.Contains(tree.NoSplit, class) })
 	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.Tensors))}
@@ -109,9 +110,10 @@ func (tree *Tree) unitOf() func(name string) string {
 	if len(tree.Units) > 0 {
 		whole := make(map[string]bool)
 		for i := range tree.Tensors {
-			if name := tree.Tensors[i].Name; tree.unit(name) != "" {
-				whole[lists.Unit(paths.Parent(name))] = true
-			}
+			name := tree.Tensors[i].Name
+			in, unit := lists.Unit(paths.Parent(name)), tree.unit(name)
+			inside, part := strings.CutPrefix(unit, in+".")
+			whole[in] = whole[in] || unit != "" && (!part || len(numbersIn(inside)) > 0)
 		}
 		return func(name string) string {
 			if in := lists.Unit(paths.Parent(name)); in != "" && !whole[in] {

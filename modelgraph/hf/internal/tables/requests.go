@@ -15,8 +15,8 @@ import (
 type requestSection struct {
 	list      string
 	backwards bool
-	choices   [][3]string // place, kind and block, as in [tapeMode]
-	least     int         // layers for which the blocks hold
+	choices   any // place, kind and block, as in [tapeMode]
+	least     int // layers for which the blocks hold
 }
 
 // A requestWord is a birth or a death. The death names the birth of the same storage, by section, layer and number.
@@ -46,15 +46,7 @@ func requestsOf(text jsontext.Value) (all []requestSection) {
 		var one requestSection
 		one.list, _ = row[0].(string)
 		one.backwards, _ = row[1].(bool)
-		choices, _ := row[2].([]any)
-		for _, choice := range choices {
-			of, _ := choice.([]any)
-			var words [3]string
-			for i := range min(len(of), len(words)) {
-				words[i], _ = of[i].(string)
-			}
-			one.choices = append(one.choices, words)
-		}
+		one.choices = row[2]
 		if len(row) > 3 {
 			one.least = int(whole(row[3]))
 		}
@@ -116,7 +108,7 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 		return nil
 	}
 	out := &learned.Requests{Sizes: t.sizes}
-	blocks := make(map[string]*requestBlock)
+	blocks := make(map[string]requestBlock)
 	first := make([][][2]int32, len(sections)) // births before those of a section's layer, and with them
 	var births int32
 	var results []bool
@@ -131,9 +123,14 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 			if section.backwards {
 				layer = count - 1 - turn
 			}
-			block := t.block(&section, layer, count, blocks)
-			if block == nil {
+			text, ok := t.chosen(section.choices, section.list, layer, count).(string)
+			if !ok {
 				return nil
+			}
+			block, known := blocks[text]
+			if !known {
+				block = requestWords(text)
+				blocks[text] = block
 			}
 			first[at][layer] = [2]int32{births, births + int32(block.births)}
 			births += int32(block.births)
@@ -175,27 +172,6 @@ func (word *requestWord) birth(first [][][2]int32, section, layer int) int32 {
 		return -1
 	}
 	return layers[other][1] - 1 - word.at
-}
-
-// block is the block of a section's layer, nil if no build had one there.
-func (t *taping) block(section *requestSection, layer, count int, blocks map[string]*requestBlock) *requestBlock {
-	place, kind := "", ""
-	if section.list != "" {
-		place = placeOf(layer, count)
-		if layer < len(t.kinds) {
-			kind = t.kinds[layer]
-		}
-	}
-	for _, choice := range section.choices {
-		if (choice[0] == "" || choice[0] == place) && (choice[1] == "" || choice[1] == kind) {
-			if blocks[choice[2]] == nil {
-				block := requestWords(choice[2])
-				blocks[choice[2]] = &block
-			}
-			return blocks[choice[2]]
-		}
-	}
-	return nil
 }
 
 // placeOf is where a layer is in a list.

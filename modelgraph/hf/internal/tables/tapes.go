@@ -37,6 +37,8 @@ type typeTapes struct {
 	// scores are in memory, also if the class has no other attention.
 	Kind  string `json:"kind"`
 	Eager bool   `json:"eager"`
+	// Release is the one that it holds for; empty: the newest, and others if a mode is as in older ones.
+	Release string `json:"release"`
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
 	// number, atoms…]. An atom is $field, or tensor/side; a slash before it divides. A size may also
 	// be [a kernel's rule, indexes of its sizes…].
@@ -56,6 +58,8 @@ type typeTapes struct {
 	Pins    map[string]any  `json:"pins"`
 	Like    map[string]bool `json:"like"`
 	Grouped *bool           `json:"grouped"`
+	// Last are fields with the number of the last layer.
+	Last []string `json:"last"`
 	// Longer are fields, such as windows, and whether lengths are above them.
 	Longer map[string]bool `json:"longer"`
 }
@@ -77,13 +81,9 @@ type tapeSum [][2]int64
 func (sum *tapeSum) UnmarshalText(text []byte) error {
 	for one := range bytes.FieldsSeq(text) {
 		index, count, several := bytes.Cut(one, []byte("x"))
-		at, err := strconv.ParseInt(string(index), 10, 64)
-		number := int64(1)
-		if several && err == nil {
-			number, err = strconv.ParseInt(string(count), 10, 64)
-		}
-		if err != nil {
-			return err
+		at, number := int64(decimals(string(index))), int64(1)
+		if several {
+			number = int64(decimals(string(count)))
 		}
 		*sum = append(*sum, [2]int64{at, number})
 	}
@@ -110,6 +110,7 @@ type tapeMoment struct {
 
 // tapes are the lines of a graph's class. They are read when a plan asks for them.
 type tapes struct {
+	in     *Release
 	tree   *Tree
 	class  *Class
 	layers []modelgraph.Layer
@@ -134,9 +135,9 @@ type tapedStep struct {
 	requests func() *learned.Requests
 }
 
-// AddTapes gives layers the memory of steps, if the table has lines of the class.
-func AddTapes(tree *Tree, class *Class, layers []modelgraph.Layer, reader bool) {
-	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey]*tapedStep)}
+// AddTapes gives layers the memory of a release's steps, if the table has lines of the class.
+func AddTapes(in *Release, tree *Tree, class *Class, layers []modelgraph.Layer, reader bool) {
+	all := &tapes{in: in, tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey]*tapedStep)}
 	for i := range layers {
 		layers[i].Learned = learned.Steps{Source: all, Layer: i, Alone: reader}
 	}
@@ -160,7 +161,7 @@ func (all *tapes) Requests(asked learned.Asked) *learned.Requests {
 
 // step finds the line that holds for a step, and evaluates it once.
 func (all *tapes) step(asked learned.Asked) *tapedStep {
-	if all.reader && !asked.Alone || Newer(oldestTaped, all.tree.in.Name) {
+	if all.reader && !asked.Alone || Newer(oldestTaped, all.in.Name) {
 		return nil
 	}
 	all.lock.Lock()
@@ -179,16 +180,20 @@ func (all *tapes) step(asked learned.Asked) *tapedStep {
 			all.lines[kind] = lines
 		}
 		for _, t := range lines {
-			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < 1 || asked.Eager && !t.line.Eager {
+			mode := t.line.Modes[asked.Step]
+			if !t.runs(&mode) || asked.Seq < t.least || asked.Seq > t.most || asked.Batch < 1 || asked.Eager && !t.line.Eager {
 				continue
 			}
-			mode := t.line.Modes[asked.Step]
 			t.seq = asked.Seq
 			padded, _ := t.side("padded")
 			key := stepKey{t, asked.Step, asked.Rank, int64(padded), asked.Batch < mode.Batch}
 			step, known := all.steps[key]
 			if !known {
-				step = &tapedStep{tapes: t.step(&mode, asked.Rank), least: max(1, mode.Batch)}
+				step = &tapedStep{least: max(1, mode.Batch)}
+				if one := t.line.Modes[asked.Step+" 1"]; key.one && len(one.Layers) > 0 {
+					mode.Layers, step.least = one.Layers, 1
+				}
+				step.tapes = t.step(&mode, asked.Rank)
 				at := *t // at this rank
 				step.requests = sync.OnceValue(func() *learned.Requests { return at.requests(asked.Step, key.one) })
 				all.steps[key] = step
@@ -199,13 +204,18 @@ func (all *tapes) step(asked learned.Asked) *tapedStep {
 	return nil
 }
 
+// runs reports that a line has a kind of step of the release.
+func (t *taping) runs(mode *tapeMode) bool {
+	return len(mode.Layers) > 0 && (t.line.Release == t.in.Name || t.line.Release == "" && (mode.Older || t.in.At == Newest.At))
+}
+
 // read decodes the lines of a kind that fit the config.
 func (all *tapes) read(kind string) (lines []*taping) {
 	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,"kind":%q,`, all.class.Class, all.class.Config, kind)) {
 		line := new(typeTapes)
 		typeTapeTable.Read(text, line)
 		of := &evaluation{object: all.tree.Root, rules: all.class.Rules, known: make(map[string]any)}
-		t := &taping{in: all.tree.in, line: line, of: of, layers: all.layers, index: make(map[string]int)}
+		t := &taping{in: all.in, line: line, of: of, layers: all.layers, index: make(map[string]int)}
 		if computed(all.tree, all.class, of) == nil && len(of.contested) == 0 && t.fits() {
 			lines = append(lines, t)
 		}
@@ -233,14 +243,19 @@ type taping struct {
 
 // step evaluates a step of the line; nil if it does not hold.
 func (t *taping) step(mode *tapeMode, rank int64) []*learned.Tape {
-	if len(mode.Layers) == 0 || !mode.Older && t.in.At != Newest.At {
-		return nil
-	}
 	t.rank, t.parts, t.shared, t.counts = rank, make(map[int64]*tapePart), make(map[*tapePart]*learned.Part), make(map[string]int)
 	if !t.measure() || !t.count() {
 		return nil
 	}
-	return t.all(mode.Layers)
+	order, ok := t.order(mode.Layers)
+	if !ok {
+		return nil
+	}
+	out := make([]*learned.Tape, len(t.layers))
+	for rank, one := range order {
+		out[one.layer] = &learned.Tape{Rank: rank, Part: t.placed(t.layers[one.layer].Name, one.part)}
+	}
+	return out
 }
 
 // fits reports a config like the built ones.
@@ -256,7 +271,9 @@ func (t *taping) fits() bool {
 			return false
 		}
 	}
-	if !t.bounded() || slices.ContainsFunc(t.layers, t.otherKernel) {
+	layers, _ := t.side(t.line.Inside + "num_hidden_layers")
+	another := func(path string) bool { at, _ := t.side(path); return at != layers-1 }
+	if !t.bounded() || slices.ContainsFunc(t.layers, t.otherKernel) || slices.ContainsFunc(t.line.Last, another) {
 		return false
 	}
 	for _, path := range t.line.Kinds {
@@ -297,10 +314,8 @@ func (t *taping) otherKernel(layer modelgraph.Layer) bool {
 func (t *taping) bounded() bool {
 	for _, path := range []string{"sliding_window", "attention_chunk_size"} {
 		path = t.line.Inside + path
-		if _, known := t.line.Longer[path]; known {
-			continue
-		}
-		if v, _ := t.of.find(path); truth(v) { // no build had masks of a window
+		v, _ := t.of.find(path)
+		if _, known := t.line.Longer[path]; !known && truth(v) { // no build had masks of a window
 			return false
 		}
 	}

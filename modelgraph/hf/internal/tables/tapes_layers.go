@@ -84,23 +84,33 @@ func (t *taping) order(rows [][]any) (all []ran, ok bool) {
 
 // part is the part of a layer by its place and kind, nil if no build had one there.
 func (t *taping) part(row []any, list string, number int) *tapePart {
+	chosen := t.chosen(row[1], list, number, t.counts[list])
+	if chosen == nil {
+		return nil
+	}
+	at := whole(chosen)
+	if t.parts[at] == nil {
+		t.parts[at] = new(tapePart)
+		typeTapeTable.Read(t.line.Parts[at], t.parts[at])
+	}
+	return t.parts[at]
+}
+
+// chosen is what choices, each [place, kind, one], have for a layer; nil if no build had it. Both layers of two may
+// have places of their own.
+func (t *taping) chosen(choices any, list string, number, count int) any {
 	place, kind := "", ""
 	if list != "" {
-		place = placeOf(number, t.counts[list])
+		place = placeOf(number, count)
 		if number < len(t.kinds) {
 			kind = t.kinds[number]
 		}
 	}
-	choices, _ := row[1].([]any)
-	for _, choice := range choices {
+	all, _ := choices.([]any)
+	for _, choice := range all {
 		one, _ := choice.([]any)
-		if (one[0] == "" || one[0] == place) && (one[1] == "" || one[1] == kind) {
-			at := whole(one[2])
-			if t.parts[at] == nil {
-				t.parts[at] = new(tapePart)
-				typeTapeTable.Read(t.line.Parts[at], t.parts[at])
-			}
-			return t.parts[at]
+		if (one[0] == "" || one[0] == place || count == 2 && one[0] == place+" of 2") && (one[1] == "" || one[1] == kind) {
+			return one[2]
 		}
 	}
 	return nil
@@ -119,19 +129,6 @@ func (t *taping) named(name string, own int) string {
 		}
 	}
 	return strings.Join(parts, ".")
-}
-
-// all are the tapes of layers by rows of parts; nil if a layer has none.
-func (t *taping) all(rows [][]any) []*learned.Tape {
-	order, ok := t.order(rows)
-	if !ok {
-		return nil
-	}
-	out := make([]*learned.Tape, len(t.layers))
-	for rank, one := range order {
-		out[one.layer] = &learned.Tape{Rank: rank, Part: t.placed(t.layers[one.layer].Name, one.part)}
-	}
-	return out
 }
 
 // placed is a part at a layer's place.

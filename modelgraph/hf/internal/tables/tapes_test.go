@@ -312,6 +312,19 @@ func TestTapesOfPaddedLengths(t *testing.T) {
 	}
 }
 
+// TestTapesOfLastLayers: a field with the number of the last layer, which has experts, follows the layers.
+func TestTapesOfLastLayers(t *testing.T) {
+	for end, has := range map[int]bool{6: true, 4: false} {
+		graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, fields{
+			"model_type": "ernie4_5_moe", "architectures": []string{"Ernie4_5_MoeForCausalLM"}, "dtype": "bfloat16", "num_hidden_layers": 7, "moe_layer_end_index": end,
+			"hidden_size": 1024, "num_attention_heads": 8, "num_key_value_heads": 2, "moe_layer_start_index": 1, "use_bias": false, "moe_k": 6,
+		}), tables.Newest.Name))(t)
+		if tape := graph.Layers[0].Learned.Step(learned.Asked{Step: "infer", Batch: 2, Seq: 512, Alone: true}); (tape != nil) != has {
+			t.Errorf("experts up to layer %d of 7: a tape is %v", end, tape)
+		}
+	}
+}
+
 // TestNoGradient: parameters that no gradient reaches are frozen.
 func TestNoGradient(t *testing.T) {
 	for _, of := range []struct{ model, class, part string }{
@@ -320,6 +333,7 @@ func TestNoGradient(t *testing.T) {
 		{"big_bird", "BigBirdForCausalLM", "pooler"},
 		{"big_bird", "BigBirdForSequenceClassification", ""},
 		{"mra", "MraForMaskedLM", "attention.self."},
+		{"layoutlm", "LayoutLMForMaskedLM", "pooler"},
 		{"deepseek_v32", "DeepseekV32ForCausalLM", "indexer."},
 	} {
 		graph := fixtures.Must(hf.FromConfig("config.json", asJSON(t, fields{"model_type": of.model, "architectures": []string{of.class}}), tables.Newest.Name))(t)
