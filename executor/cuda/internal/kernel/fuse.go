@@ -66,16 +66,16 @@ func Fuse(kernels *Kernels, calls []*Call, launches []Launch, ending *Ending) (o
 // takes has the arg max do what the ending asks for. It reports false if there is another area to
 // search than its logits, or no arg max.
 func (ending *Ending) takes(pick *operation) bool {
-	found, logits := 0, &pick.parts[0]
+	found, logits := false, &pick.parts[0]
 	for i := range ending.Areas {
 		if area := &ending.Areas[i]; area.Looked {
-			found, pick.area = found+1, int64(i)
+			found, pick.area = true, int64(i)
 			if area.Address != logits.to || area.Rows != pick.rows || area.Columns != logits.rows {
 				return false
 			}
 		}
 	}
-	if found != 1 || pick.kind != pickKind {
+	if !found || pick.kind != pickKind {
 		return false
 	}
 	pick.foundAt, pick.said, ending.IDs = ending.Found, ending.Said, pick.ids
