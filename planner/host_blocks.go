@@ -68,7 +68,11 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 func (search *hostSearch) lists() [][]bool {
 	first, count := search.spacing(), len(search.blocks)
 	out := [][]bool{make([]bool, count), slices.Repeat([]bool{true}, count)}
-	for _, spacing := range []int{first, first + 1, 2 * first} {
+	spacings := []int{first, first + 1, 2 * first}
+	if first > 2 && search.Costs.Workload.Schedule != costmodel.AutoSchedule { // quick: more blocks than the link moves in time
+		spacings = append(spacings, first-1)
+	}
+	for _, spacing := range spacings {
 		moved := make([]bool, count)
 		for block := 0; block+1 < count; block += spacing { // the last block's backward follows at once
 			moved[block] = true

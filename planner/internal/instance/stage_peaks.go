@@ -82,7 +82,7 @@ func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 // Used returns the bytes of a device where run c of the cuts is on device c mod p, or in a V (torch
 // 2.11, distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
 func (peaks *StagePeaks) Used(device int, cuts []int) int64 {
-	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}
+	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device), Chunks: make([]costmodel.Interval, 0, max(2, peaks.schedule.Chunks))}
 	step, last := int(peaks.schedule.Stages), len(cuts)-2
 	if peaks.schedule.Kind.Vee() {
 		step = max(1, last-2*device)

@@ -13,47 +13,42 @@ import (
 // perSecond is the number of the solver's units of time in a second.
 const perSecond = 1e12
 
-// own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
-// order. If blocks are recomputed, it also starts with none, and with all: both change what an order
-// can hold.
-func (search *search) own(start *Choice, at form) {
-	search.turns(at, start.cuts, start.again, nil, effort)
-	for _, all := range []bool{false, true} {
-		again := slices.Repeat([]bool{all}, len(start.again))
-		if slices.Contains(start.again, true) && !slices.Equal(again, start.again) {
-			search.turns(at, start.cuts, again, nil, effort)
-		}
-	}
-}
-
-// turns finds an order, and better cuts and blocks for it, alternately. A rule is one to improve.
-func (search *search) turns(at form, cuts []int, again []bool, rule *orders.Rule, effort int) {
+// turns finds an order, and better cuts and blocks for it, alternately. It may begin with
+// the order of a choice.
+func (search *search) turns(at form, cuts []int, again []bool, from *Choice, effort int) {
 	var best *Choice
 	for range 3 {
-		next := search.ordered(at, cuts, again, rule, effort)
+		next := search.ordered(at, cuts, again, from, effort)
 		if next == nil || !next.better(best) || search.stopped() {
 			break
 		}
 		best = next
 		if moved, err := search.improve(best.Kind, best.cuts, best.again); err == nil && moved.better(best) {
-			moved.form, moved.rule = best.form, best.rule
+			moved.form, moved.rule, moved.order = best.form, best.rule, best.order
 			best = moved
 		}
 		search.keep(best)
-		cuts, again = best.cuts, best.again
-		if rule != nil {
-			rule = best.rule
+		if from != nil {
+			from = best
+		} else if slices.Equal(best.cuts, cuts) && slices.Equal(best.again, again) {
+			break // the next order is the same
 		}
+		cuts, again = best.cuts, best.again
 	}
 }
 
 // ordered returns the choice with the shortest order found for these cuts and blocks.
-func (search *search) ordered(at form, cuts []int, again []bool, rule *orders.Rule, effort int) *Choice {
+func (search *search) ordered(at form, cuts []int, again []bool, from *Choice, effort int) *Choice {
 	problem, base := search.problem(at, cuts, again)
 	if problem == nil {
 		return nil
 	}
-	solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: search.starts(at, base, problem), Rule: rule, Effort: effort, Nodes: 10_000})
+	settings := orders.Settings{Starts: search.starts(at, base, problem), Effort: effort, Nodes: 10_000}
+	if from != nil {
+		settings.Rule, settings.Moves = from.rule, moves
+		settings.Starts = append(settings.Starts, from.order)
+	}
+	solution, err := orders.Solve(search.ctx, *problem, settings)
 	if err != nil || certificate.CheckOrder(problem, solution) != nil {
 		return nil
 	}
@@ -66,7 +61,7 @@ func (search *search) with(at form, problem *orders.Problem, cuts []int, again [
 	if err != nil || !next.Fits() {
 		return nil
 	}
-	next.form, next.rule = at, solution.Rule
+	next.form, next.rule, next.order = at, solution.Rule, solution.Order
 	return next
 }
 

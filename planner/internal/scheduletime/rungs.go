@@ -11,7 +11,7 @@ import (
 // are the powers of rung, in bytes. So searches with about the same memory begin with the same cuts.
 const (
 	rung  = 1.05
-	rungs = 3 // tried
+	rungs = 24 // tried, over the number of GPUs
 )
 
 // fromRungs looks for orders of a place. It begins with the cuts of a published order for the rungs below
@@ -23,7 +23,7 @@ func (search *search) fromRungs(at place, found *Choice) {
 		largest = max(largest, float64(whole.Topology.Devices[i].Budget()))
 	}
 	highest := math.Ceil(math.Log(largest*found.Share) / math.Log(rung))
-	for count := range rungs {
+	for count := range max(1, rungs/len(whole.Topology.Devices)) {
 		less.Topology = Part(whole.Topology, math.Pow(rung, highest-float64(count+1))/largest)
 		search.Question = &less
 		start := search.quickest(at)

@@ -52,7 +52,8 @@ type Choice struct {
 	cuts  []int   // of items
 	again []bool
 	form  form
-	rule  *orders.Rule // that made its order; nil: none
+	order orders.Order // nil: none of the search's own
+	rule  *orders.Rule // that made it
 }
 
 // Fits reports that no GPU needs more than its budget.
@@ -111,7 +112,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 			_, _ = search.published(exact*best.Step, true)
 		} else if least, _ := search.least(); least != nil { // the order that needs least
 			search.keep(least)
-			search.own(least, form{})
+			search.turns(form{}, least.cuts, least.again, nil, effort)
 		}
 		best = search.best()
 	} else if !best.Fits() {
@@ -129,7 +130,7 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 func (search *search) ownForms() {
 	for _, at := range forms {
 		if start := search.of[at.place]; start != nil && !search.stopped() {
-			search.own(start, at)
+			search.turns(at, start.cuts, start.again, nil, effort)
 		}
 	}
 	best := search.best()
@@ -137,10 +138,10 @@ func (search *search) ownForms() {
 		if found := search.of[at]; found != nil && best.Fits() && found.Step <= near*best.Step {
 			search.turns(formOf(found.Kind), found.cuts, found.again, nil, more*effort)
 			search.turns(form{at, true, false}, found.cuts, found.again, nil, effort)
-			if found = search.of[at]; found.rule != nil {
-				search.turns(found.form, found.cuts, found.again, found.rule, more*effort)
-			}
 			search.fromRungs(at, search.of[at])
+			if found = search.of[at]; found.rule != nil {
+				search.turns(found.form, found.cuts, found.again, found, more*effort)
+			}
 		}
 	}
 }
@@ -149,6 +150,7 @@ func (search *search) ownForms() {
 // longer than the best a step may be for a place, or for other methods to cut a published order.
 const (
 	effort = 150_000
+	moves  = 4_000
 	more   = 2
 	near   = 1.15
 	exact  = 1.08

@@ -230,7 +230,7 @@ func (walk *orderWalk) bound() (best int64) {
 	heads, lives := walk.spans()
 	for gpu, limit := range walk.Caps {
 		var passes []orders.Pass
-		first, area, spare := int64(-1), 0., limit-walk.sets(gpu)
+		first, spare := int64(-1), limit-walk.sets(gpu)
 		for i, chunk := range walk.Chunks {
 			if chunk.GPU != gpu {
 				continue
@@ -243,7 +243,6 @@ func (walk *orderWalk) bound() (best int64) {
 				passes = append(passes, orders.Pass{Kind: orders.Weight, Chunk: i})
 			}
 			life, tail := lives[i], walk.follows(orders.Pass{Kind: orders.Input, Chunk: i})
-			area += float64(walk.MicroBatches) * (float64(chunk.ToInput)*float64(life) + float64(chunk.ToWeight)*float64(life+chunk.Weight) + float64(chunk.Between)*float64(chunk.Input+chunk.Weight))
 			if chunk.ToInput+chunk.ToWeight > 0 {
 				rounds := spare/(chunk.ToInput+chunk.ToWeight) + 1
 				if chunk.ToInput == 0 && !chunk.Joint {
@@ -260,9 +259,6 @@ func (walk *orderWalk) bound() (best int64) {
 				}
 			}
 			best = max(best, first+work+tail)
-		}
-		if limit > 0 && len(passes) > 0 {
-			best = max(best, first+int64(area/float64(limit)))
 		}
 	}
 	return best

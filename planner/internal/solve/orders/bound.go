@@ -11,7 +11,6 @@ type Bound struct {
 // The arguments.
 const (
 	byWork     = "work of a GPU"
-	byMemory   = "lifetimes within a cap"
 	byInFlight = "micro-batches within a cap"
 	BySearch   = "search" // complete
 )
@@ -20,8 +19,6 @@ const (
 //   - A GPU cannot begin before the forwards of earlier chunks. After its last pass, the passes that
 //     wait for it follow. This holds for any set of its passes; the sets are those with at least so
 //     much to follow.
-//   - What a chunk holds is used at least for the way to the end of the chain and back. The product
-//     of bytes and time of all micro-batches fits within cap × length.
 //   - If a chunk's rings have at most k sets within the cap, with one of all others, the forward of
 //     micro-batch i + k waits for the gradient of micro-batch i.
 func (problem *Problem) Bound() Bound {
@@ -37,19 +34,14 @@ func (problem *Problem) Bound() Bound {
 			continue
 		}
 		head := int64(math.MaxInt64)
-		area := 0.
 		for _, i := range chunks {
 			head = min(head, way.head[i])
-			area += problem.area(way, i)
 			add(problem.inFlight(way, i, problem.Caps[gpu]-least[gpu]), byInFlight)
 		}
 		for _, i := range chunks {
 			for kind := range problem.Chunks[i].kinds() {
 				add(head+problem.setWork(way, chunks, way.tail[i][kind])+way.tail[i][kind], byWork)
 			}
-		}
-		if limit := problem.Caps[gpu]; limit > 0 {
-			add(head+int64(area/float64(limit)*(1-1e-12)), byMemory)
 		}
 	}
 	return best
@@ -65,13 +57,6 @@ func (problem *Problem) setWork(way *paths, chunks []int, least int64) (work int
 		}
 	}
 	return work
-}
-
-// area returns the bytes × time that all micro-batches of a chunk hold at least.
-func (problem *Problem) area(way *paths, i int) float64 {
-	chunk := &problem.Chunks[i]
-	life := float64(chunk.ToInput)*float64(way.life[i]) + float64(chunk.ToWeight)*float64(way.life[i]+chunk.Weight) + float64(chunk.Between)*float64(chunk.Input+chunk.Weight)
-	return life * float64(problem.MicroBatches)
 }
 
 // inFlight returns the length of the rounds of micro-batches that fit at a time, with spare bytes

@@ -81,11 +81,11 @@ func (search *searcher) branch(length int64, waited bool) {
 	if gpu < 0 || search.below(length, wakes) >= search.best || !waited && search.dominated() {
 		return
 	}
-	ready, soon := search.ready(gpu, now, wakes)
+	ready, later := search.ready(gpu, now)
 	for _, pass := range ready {
 		search.run(gpu, now, pass, length)
 	}
-	if search.mayWait(gpu, now, soon, ready) {
+	if later {
 		was := search.slept[gpu]
 		search.slept[gpu] = now
 		search.branch(length, true)
@@ -110,10 +110,9 @@ func (search *searcher) run(gpu int, now int64, pass Pass, length int64) {
 	copy(rings, sets[:])
 }
 
-// ready returns the passes that a GPU can start now, the most urgent first, and the earliest time at
-// which another input can be there.
-func (search *searcher) ready(gpu int, now int64, wakes []int64) (out []Pass, soon int64) {
-	soon = never
+// ready returns the passes that a GPU can start now, the most urgent first, and whether another input
+// can come later.
+func (search *searcher) ready(gpu int, now int64) (out []Pass, later bool) {
 	for _, i := range search.chunks[gpu] {
 		for kind := range search.Chunks[i].kinds() {
 			pass := Pass{kind, i}
@@ -127,95 +126,39 @@ func (search *searcher) ready(gpu int, now int64, wakes []int64) (out []Pass, so
 				}
 				continue
 			}
-			if comes == never { // after a pass that another GPU has not started
-				earlier, wait, _ := search.before(pass)
-				from := search.Chunks[earlier.Chunk].GPU
-				if from == gpu {
-					continue
-				}
-				comes = min(wakes[from], never/2) + search.Chunks[earlier.Chunk].takes(earlier.Kind) + wait
-				comes = max(now+1, min(comes, now+search.Chunks[earlier.Chunk].takes(earlier.Kind)+wait))
-			}
-			soon = min(soon, comes)
+			earlier, _, _ := search.before(pass)
+			later = later || comes < never || search.Chunks[earlier.Chunk].GPU != gpu
 		}
 	}
 	slices.SortFunc(out, func(a, b Pass) int {
 		return cmp.Compare(search.way.tail[b.Chunk][b.Kind], search.way.tail[a.Chunk][a.Kind])
 	})
-	return out, soon
-}
-
-// mayWait reports that waiting can lead to an order that no pass of now does. It cannot if one ends
-// before the next input, and if using its memory sooner hinders no other pass.
-func (search *searcher) mayWait(gpu int, now, soon int64, ready []Pass) bool {
-	if soon == never {
-		return false
-	}
-	for _, pass := range ready {
-		chunk := &search.Chunks[pass.Chunk]
-		one := chunk.Between == 0 && (chunk.Joint || chunk.ToInput == 0 || chunk.ToWeight == 0) // ring
-		alone := search.more(search.Problem, pass) == 0 || pass.Kind == Forward && len(search.chunks[gpu]) == 1 && one
-		if alone && now+chunk.takes(pass.Kind) <= soon {
-			return false
-		}
-	}
-	return true
+	return out, later
 }
 
 // below returns a lower bound of all orders that begin like this one.
 func (search *searcher) below(length int64, wakes []int64) int64 {
-	heads := search.heads(wakes)
 	best := length
 	for gpu, chunks := range search.chunks {
+		head := max(search.free[gpu], min(wakes[gpu], slices.Min(wakes)+1)) // an input from now on can wake it
 		for _, i := range chunks {
 			for kind := range search.Chunks[i].kinds() {
 				least := search.way.tail[i][kind]
-				work, head := int64(0), int64(never)
+				work := int64(0)
 				for _, j := range chunks {
 					for other := range search.Chunks[j].kinds() {
 						pass := Pass{other, j}
 						count := search.MicroBatches - search.ran[index(pass)]
 						if count > 0 && search.way.tail[j][other] >= least {
 							work += int64(count) * search.Chunks[j].takes(other)
-							head = min(head, heads[index(pass)])
 						}
 					}
 				}
 				if work > 0 {
-					best = max(best, max(head, search.free[gpu])+work+least)
+					best = max(best, head+work+least)
 				}
 			}
 		}
 	}
 	return best
-}
-
-// heads returns the earliest start of the next pass of each kind.
-func (search *searcher) heads(wakes []int64) []int64 {
-	out := make([]int64, len(search.ran))
-	visit := func(pass Pass) {
-		gpu := search.Chunks[pass.Chunk].GPU
-		at := max(search.free[gpu], min(wakes[gpu], never/4))
-		if wakes[gpu] == never {
-			at = search.free[gpu]
-		}
-		comes := search.comes(search.Problem, pass)
-		if earlier, wait, waits := search.before(pass); comes == never && waits && search.ran[index(pass)] < search.MicroBatches {
-			comes = out[index(earlier)] + search.Chunks[earlier.Chunk].takes(earlier.Kind) + wait
-		}
-		if comes != never {
-			at = max(at, comes)
-		}
-		out[index(pass)] = at
-	}
-	for i := range search.Chunks {
-		visit(Pass{Forward, i})
-	}
-	for i := len(search.Chunks) - 1; i >= 0; i-- {
-		visit(Pass{Input, i})
-		if !search.Chunks[i].Joint {
-			visit(Pass{Weight, i})
-		}
-	}
-	return out
 }

@@ -22,7 +22,7 @@ type lister struct {
 	comes  []int64 // by [index]: when the input of the next pass is there
 	left   []int64 // by GPU: the time of the passes that have not run
 	all    []int64 // of all passes
-	next   []int64 // by GPU: when it can choose its next pass
+	next   []int64 // by GPU: it runs nothing before
 	not    []int64 // by GPU: it chooses nothing before
 	rows   Order
 	length int64
@@ -84,7 +84,7 @@ func (list *lister) run(by policy, below int64) bool {
 	list.comes[0] = 0 // the first forward
 	for gpu := range list.rows {
 		list.rows[gpu] = list.rows[gpu][:0]
-		list.next[gpu] = list.wake(gpu)
+		list.next[gpu] = 0
 	}
 	for waiting := list.Problem.passes(); waiting > 0; {
 		gpu, now := 0, int64(never)
@@ -98,8 +98,7 @@ func (list *lister) run(by policy, below int64) bool {
 		}
 		at, until := list.choose(gpu, now)
 		if until > now {
-			list.not[gpu] = until
-			list.next[gpu] = list.wake(gpu)
+			list.next[gpu] = until
 			continue
 		}
 		list.add(at, now)
@@ -122,16 +121,20 @@ func (list *lister) add(at int, now int64) {
 	for _, later := range one.later {
 		list.comes[later] = list.state.comes(list.Problem, list.links[later].Pass)
 	}
-	list.next[gpu] = list.wake(gpu)
+	list.next[gpu] = end
 	if one.sends >= 0 {
-		if to := list.links[one.sends].gpu; to != gpu {
-			list.next[to] = list.wake(to)
-		}
+		list.wake(one.sends)
 	}
 	if one.from >= 0 && list.Ahead > 0 { // its sender may go on
-		if from := list.links[one.from].gpu; from != gpu {
-			list.next[from] = list.wake(from)
-		}
+		list.wake(one.from)
+	}
+}
+
+// wake tells the GPU of a pass that this may run sooner than it knows.
+func (list *lister) wake(at int) {
+	gpu := list.links[at].gpu
+	if comes := max(list.free[gpu], list.not[gpu], list.now, list.comes[at]); comes < list.next[gpu] && list.can(at) {
+		list.next[gpu] = comes
 	}
 }
 
@@ -148,31 +151,28 @@ func (list *lister) can(at int) bool {
 	return one.Kind == Weight || list.fits(list.Problem, one.Pass)
 }
 
-// wake returns when a GPU can choose its next pass.
-func (list *lister) wake(gpu int) int64 {
-	first, soon := max(list.free[gpu], list.not[gpu], list.now), int64(never)
-	for _, at := range list.passes[gpu] {
-		if comes := max(first, list.comes[at]); comes < soon && list.can(at) {
-			soon = comes
-		}
-	}
-	return soon
-}
-
 // choose returns the pass that a GPU runs now, or until when it waits.
 func (list *lister) choose(gpu int, now int64) (best int, until int64) {
-	rank, soon := int32(math.MaxInt32), int64(never)
+	best = -1
+	rank, soon, later := int32(math.MaxInt32), int64(never), int64(never)
 	for _, at := range list.passes[gpu] {
-		comes := list.comes[at]
-		if comes > now {
-			if comes < soon && list.links[at].Kind != Weight && list.can(at) {
-				soon = comes
+		switch comes := list.comes[at]; {
+		case comes > now:
+			if comes < soon && list.can(at) {
+				later = min(later, comes)
+				if list.links[at].Kind != Weight {
+					soon = comes
+				}
 			}
-		} else if list.rank[at] < rank && list.can(at) {
+		case list.rank[at] < rank && list.can(at):
 			best, rank = at, list.rank[at]
 		}
 	}
+	if best < 0 {
+		return best, later
+	}
 	if one := &list.links[best]; one.Kind == Weight && list.patient[gpu] && soon < now+one.takes {
+		list.not[gpu] = soon
 		return best, soon
 	}
 	return best, now

@@ -9,6 +9,7 @@ import (
 type Settings struct {
 	// Nodes limits the branch and bound, Effort the number of passes placed by trial; 0: the usual.
 	Nodes, Effort int
+	Moves         int // of single passes, tried on the best order
 	// Starts are orders to begin with, such as published ones. Those that do not fit are left out.
 	Starts []Order
 	Rule   *Rule // one to improve, of as many chunks; nil: none
@@ -63,6 +64,9 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 		out.take(&problem, start)
 	}
 	out.byPolicy(ctx, &problem, settings)
+	if out.Length > out.Value && settings.Moves > 0 {
+		out.byMoves(&problem, settings.Moves)
+	}
 	if out.Length > out.Value && problem.passes() <= exactPasses {
 		order, length, complete, nodes := problem.search(ctx, out.Length, settings.Nodes)
 		out.Tried += nodes

@@ -35,8 +35,10 @@ func (state *state) clear() {
 func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64 {
 	at := index(pass)
 	end := now + problem.Chunks[pass.Chunk].takes(pass.Kind)
-	state.used[gpu] += state.more(problem, pass)
-	state.grow(problem, pass)
+	if bytes := state.more(problem, pass); bytes > 0 {
+		state.used[gpu] += bytes
+		state.grow(problem, pass)
+	}
 	state.ends[at][state.ran[at]] = end
 	state.ran[at]++
 	state.free[gpu] = end
