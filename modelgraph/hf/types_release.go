@@ -84,11 +84,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		return nil, tree.Noted
 	}
 	if err == nil {
-		graph, err = graphOfTable(in, cfg, tree, class, name, source)
-	}
-	if err == nil && tree.Reviewed {
-		cfg.runnable(graph)
-		err = cfg.fault()
+		graph, err = checkedGraph(in, cfg, tree, class, name, source)
 	}
 	if err != nil {
 		return nil, cmp.Or(lackingFrom(in, cfg), err)
@@ -99,6 +95,16 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	}
 	graph.Warnings = append(graph.Warnings, releaseNotes(in, cfg, tree, class.Class)...)
 	return graph, nil
+}
+
+// checkedGraph is [graphOfTable]. Values with which a reviewed class cannot run are a fault of the config.
+func checkedGraph(in *tables.Release, cfg *config, tree *tables.Tree, class *tables.Class, name, source string) (*modelgraph.Graph, error) {
+	graph, err := graphOfTable(in, cfg, tree, class, name, source)
+	if err == nil && tree.Reviewed {
+		cfg.runnable(graph)
+		err = cfg.fault()
+	}
+	return graph, err
 }
 
 // releaseNotes say how other releases read a config.

@@ -289,7 +289,8 @@ func operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
 		fields["kv_heads"] = fields["heads"]
 	}
 	if turns := fields["turns"]; turns != nil { // a width that may be that of the whole head
-		if delete(fields, "turns"); whole(turns) < whole(fields["head_dim"]) {
+		delete(fields, "turns")
+		if whole(turns) < whole(fields["head_dim"]) {
 			fields["turning"] = turns
 		}
 	}

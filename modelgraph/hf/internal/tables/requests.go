@@ -96,6 +96,20 @@ func decimals(text string) int {
 	return n
 }
 
+// block is the block of a section's layer, if builds had one there.
+func (t *taping) block(section *requestSection, layer, count int, blocks map[string]requestBlock) (block requestBlock, ok bool) {
+	text, ok := t.chosen(section.choices, section.list, layer, count).(string)
+	if !ok {
+		return block, false
+	}
+	block, known := blocks[text]
+	if !known {
+		block = requestWords(text)
+		blocks[text] = block
+	}
+	return block, true
+}
+
 // requests are those of a step of the config; nil if a layer has no block. Results that a caller keeps
 // do not die in the step. one: it has one sequence, and that differs.
 func (t *taping) requests(mode string, one bool) *learned.Requests {
@@ -123,14 +137,9 @@ func (t *taping) requests(mode string, one bool) *learned.Requests {
 			if section.backwards {
 				layer = count - 1 - turn
 			}
-			text, ok := t.chosen(section.choices, section.list, layer, count).(string)
+			block, ok := t.block(&section, layer, count, blocks)
 			if !ok {
 				return nil
-			}
-			block, known := blocks[text]
-			if !known {
-				block = requestWords(text)
-				blocks[text] = block
 			}
 			first[at][layer] = [2]int32{births, births + int32(block.births)}
 			births += int32(block.births)

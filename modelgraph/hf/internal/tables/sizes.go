@@ -53,30 +53,8 @@ func noHeads(tree *Tree, object *Object) {
 // reviewed classes refused the same.
 func ofKinds(tree *Tree, object *Object, class string) {
 	for _, name := range slices.Sorted(maps.Keys(object.said)) {
-		usual, said := object.class.Fields[name], object.said[name]
-		if said == nil || AnyToken(name) || usual == "auto" || usual == nil && (!sizeName.MatchString(name) || said == true || said == false) {
-			continue
-		}
-		n, isNumber := said.(float64)
-		_, isSwitch := said.(bool)
-		_, isText := said.(string)
-		switch usual.(type) {
-		case bool:
-			if !isSwitch {
-				refuseSize(tree, object, name, "%s is not true or false; correct the field", InJSON(said))
-			}
-		case string:
-			if !isText {
-				refuseSize(tree, object, name, "%s is not a text; correct the field", InJSON(said))
-			}
-		case float64, nil:
-			if kindOf(said) == "list" {
-				continue // [Class.newList]
-			}
-			least, _ := usual.(float64)
-			if size := sizeName.MatchString(name) && least == math.Floor(least); !isNumber || size && (n != math.Floor(n) || n < min(0, least) || n > 1<<40) {
-				refuseSize(tree, object, name, "%s is not %s; correct the field", InJSON(said), map[bool]string{true: "a size (an integer from 0 to 2^40)", false: "a number"}[size])
-			}
+		if fault := otherKind(name, object.class.Fields[name], object.said[name]); fault != "" {
+			refuseSize(tree, object, name, "%s is not %s; correct the field", InJSON(object.said[name]), fault)
 		}
 	}
 	heads, _ := number(object.values["num_attention_heads"])
@@ -89,6 +67,44 @@ func ofKinds(tree *Tree, object *Object, class string) {
 			refuseSize(tree, object, "num_experts_per_tok", "a token cannot go to %v of %v experts", chosen, experts)
 		}
 	}
+}
+
+// otherKind says what a field of this default should be, if the value is of another kind; or "". Lists
+// are those of [Class.newList]. Files of 2022 have empty objects (pruned_heads).
+func otherKind(name string, usual, said any) string {
+	if said == nil || AnyToken(name) || usual == "auto" || kindOf(said) == "object" && usual == nil {
+		return ""
+	}
+	switch usual := usual.(type) {
+	case bool:
+		if _, ok := said.(bool); !ok {
+			return "true or false"
+		}
+	case string:
+		if _, ok := said.(string); !ok {
+			return "a text"
+		}
+	case float64:
+		return otherNumber(name, usual, said)
+	case nil:
+		if _, isSwitch := said.(bool); !isSwitch && sizeName.MatchString(name) {
+			return otherNumber(name, 0, said)
+		}
+	}
+	return ""
+}
+
+// otherNumber says what a field with this number as its default should be, if the value is another; or "".
+func otherNumber(name string, usual float64, said any) string {
+	n, isNumber := said.(float64)
+	switch size := sizeName.MatchString(name) && usual == math.Floor(usual); {
+	case kindOf(said) == "list":
+	case size && (!isNumber || n != math.Floor(n) || n < min(0, usual) || n > 1<<40):
+		return "a size (an integer from 0 to 2^40)"
+	case !isNumber:
+		return "a number"
+	}
+	return ""
 }
 
 // sizeName is in names of sizes and counts.

@@ -159,7 +159,7 @@ func (all *tapes) Requests(asked learned.Asked) *learned.Requests {
 	return nil
 }
 
-// step finds the line that holds for a step, and evaluates it once.
+// step finds the line that holds for a step.
 func (all *tapes) step(asked learned.Asked) *tapedStep {
 	if all.reader && !asked.Alone || Newer(oldestTaped, all.in.Name) {
 		return nil
@@ -184,24 +184,47 @@ func (all *tapes) step(asked learned.Asked) *tapedStep {
 			if !t.runs(&mode) || asked.Seq < t.least || asked.Seq > t.most || asked.Batch < 1 || asked.Eager && !t.line.Eager {
 				continue
 			}
-			t.seq = asked.Seq
-			padded, _ := t.side("padded")
-			key := stepKey{t, asked.Step, asked.Rank, int64(padded), asked.Batch < mode.Batch}
-			step, known := all.steps[key]
-			if !known {
-				step = &tapedStep{least: max(1, mode.Batch)}
-				if one := t.line.Modes[asked.Step+" 1"]; key.one && len(one.Layers) > 0 {
-					mode.Layers, step.least = one.Layers, 1
-				}
-				step.tapes = t.step(&mode, asked.Rank)
-				at := *t // at this rank
-				step.requests = sync.OnceValue(func() *learned.Requests { return at.requests(asked.Step, key.one) })
-				all.steps[key] = step
-			}
-			return step
+			return all.evaluated(t, &asked, mode)
 		}
 	}
 	return nil
+}
+
+// evaluated is a step by a line that holds for it, evaluated once.
+func (all *tapes) evaluated(t *taping, asked *learned.Asked, mode tapeMode) *tapedStep {
+	t.seq = asked.Seq
+	padded, _ := t.side("padded")
+	key := stepKey{t, asked.Step, asked.Rank, int64(padded), asked.Batch < mode.Batch}
+	if step, known := all.steps[key]; known {
+		return step
+	}
+	step := &tapedStep{least: max(1, mode.Batch)}
+	if one := t.line.Modes[asked.Step+" 1"]; key.one && len(one.Layers) > 0 {
+		mode.Layers, step.least = one.Layers, 1
+	}
+	step.tapes = t.step(&mode, asked.Rank)
+	at := *t // at this rank
+	step.requests = sync.OnceValue(func() *learned.Requests { return at.requests(key.step, key.one) })
+	all.steps[key] = step
+	return step
+}
+
+// taping evaluates a line for a config.
+type taping struct {
+	in     *Release
+	line   *typeTapes
+	of     *evaluation
+	sizes  learned.Storages // one of each
+	rank   int64            // of adapters
+	layers []modelgraph.Layer
+	index  map[string]int
+	parts  map[int64]*tapePart         // by index
+	shared map[*tapePart]*learned.Part // of parts that name no layer by a distance
+	least  int64                       // tokens of a sequence
+	most   int64
+	seq    int64          // of the step asked for
+	counts map[string]int // layers of lists
+	kinds  []string       // of these
 }
 
 // runs reports that a line has a kind of step of the release.
@@ -221,24 +244,6 @@ func (all *tapes) read(kind string) (lines []*taping) {
 		}
 	}
 	return lines
-}
-
-// taping evaluates a line for a config.
-type taping struct {
-	in     *Release
-	line   *typeTapes
-	of     *evaluation
-	sizes  learned.Storages // one of each
-	rank   int64            // of adapters
-	layers []modelgraph.Layer
-	index  map[string]int
-	parts  map[int64]*tapePart         // by index
-	shared map[*tapePart]*learned.Part // of parts that name no layer by a distance
-	least  int64                       // tokens of a sequence
-	most   int64
-	seq    int64          // of the step asked for
-	counts map[string]int // layers of lists
-	kinds  []string       // of these
 }
 
 // step evaluates a step of the line; nil if it does not hold.
