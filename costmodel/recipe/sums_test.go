@@ -1,6 +1,7 @@
 package recipe_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestSums: bf16 heads of 64, 96, 128 and 256 values have sums for the gradients of queries: those of a
-// block, and a number more. Other types, and scores with a soft cap, have none.
+// TestSums: bf16 heads of 64, 80, 96, 128 and 256 values have sums for the gradients of queries: those of a
+// block, and a number more. Other types and widths, and scores with a soft cap, have none.
 func TestSums(t *testing.T) {
 	for _, test := range []struct {
 		model         string
@@ -18,18 +19,23 @@ func TestSums(t *testing.T) {
 		sequences     int64
 		rows, columns int64
 		cap           float64
+		dim           int64 // instead of the model's
 	}{
-		{"llama-3.2-1b", costmodel.BF16True, 4, 4 * 32 * 3, 8193, 0}, // 300 rows are 3 blocks of 128
-		{"llama-3.1-8b", costmodel.BF16True, 1, 32 * 5, 8193, 0},     // and 5 of 64
-		{"llama-3.2-1b", costmodel.FP32True, 4, 0, 0, 0},
-		{"llama-3.2-1b", costmodel.BF16True, 4, 0, 0, 50},
-		{"phi-3-mini", costmodel.BF16True, 4, 4 * 32 * 5, 6145, 0}, // 96 values a head
-		{"gemma-2b", costmodel.BF16True, 1, 8 * 5, 16385, 0},       // 256 values
+		{"llama-3.2-1b", costmodel.BF16True, 4, 4 * 32 * 3, 8193, 0, 0}, // 300 rows are 3 blocks of 128
+		{"llama-3.1-8b", costmodel.BF16True, 1, 32 * 5, 8193, 0, 0},     // and 5 of 64
+		{"llama-3.2-1b", costmodel.FP32True, 4, 0, 0, 0, 0},
+		{"llama-3.2-1b", costmodel.BF16True, 4, 0, 0, 50, 0},
+		{"phi-3-mini", costmodel.BF16True, 4, 4 * 32 * 5, 6145, 0, 0}, // 96 values
+		{"gemma-2b", costmodel.BF16True, 1, 8 * 5, 16385, 0, 0},       // 256 values
+		{"gpt2-xl", costmodel.BF16True, 1, 20 * 5, 5121, 0, 80},
+		{"gpt2-xl", costmodel.BF16True, 1, 0, 0, 0, 32},
 	} {
 		graph := builtIn(t, test.model)
 		for i := range graph.Layers {
 			if op, ok := graph.Layers[i].Op.(modelgraph.Attention); ok {
 				op.ScoreCap = test.cap
+				dim := cmp.Or(test.dim, op.HeadDim)
+				op.Heads, op.KVHeads, op.HeadDim = op.Heads*op.HeadDim/dim, op.KVHeads*op.HeadDim/dim, dim
 				graph.Layers[i].Op = op
 			}
 		}

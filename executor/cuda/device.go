@@ -85,7 +85,7 @@ func (device *device) prepare() (err error) {
 		if err != nil {
 			return err
 		}
-		device.gpu.kernels = kernel.New(device.gpu.Capability == 90 && version >= 12010, device.gpu.Processors)
+		device.gpu.kernels = kernel.New(kernel.Hopper(device.gpu.Capability, version), device.gpu.Processors)
 	}
 	device.kernels = device.gpu.kernels.ForThread()
 	if err := device.lanes.Open(); err != nil {

@@ -102,16 +102,25 @@ func captureChain(device *device, stream *driver.Stream, all []*prepared, past i
 		}
 		made.graphs, all = append(made.graphs, graph), all[end:]
 		said := made.said
-		parts = append(parts, func(args *schedule.Args) error {
-			if ended {
-				device.said, device.saidFrom = said.Data[args.Past%2*kernel.SaidApart:], ending.IDs
-				device.kernels.Advanced(args.Past + 1)
-			}
-			return args.Queue.(*driver.Stream).Run(graph) //nolint:errcheck // there are no others
-		})
+		if !ended {
+			said = nil
+		}
+		parts = append(parts, func(args *schedule.Args) error { return device.launch(graph, args, said, ending.IDs) })
 	}
 	made.chain.Give = parts.Give
 	return made, nil
+}
+
+// launch gives a graph to its queue. If the graph writes ids to the host and the next position, said
+// is where, and ids is their address on the GPU. Else said is nil.
+func (device *device) launch(graph *driver.Graph, args *schedule.Args, said *driver.Pinned, ids driver.Address) error {
+	device.said = nil
+	if err := args.Queue.(*driver.Stream).Run(graph); err != nil || said == nil { //nolint:errcheck // there are no others
+		return err
+	}
+	device.said, device.saidFrom = said.Data[args.Past%2*kernel.SaidApart:], ids
+	device.kernels.Advanced(args.Past + 1)
+	return nil
 }
 
 // captureCalls captures work without copies and fills, with kernels fused if they can be. A NaN or

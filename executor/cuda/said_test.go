@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor"
@@ -58,6 +59,52 @@ func TestSaid(t *testing.T) {
 		}
 	}
 	if err := device.do(func() error { device.said = nil; return pinned.Free() }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLaunch: a graph that writes ids to the host writes to two places in turn, and the next position
+// is not written again. A graph that writes none makes earlier ids invalid.
+func TestLaunch(t *testing.T) {
+	machine := bound(t, forms(t)["generate"], executor.GPUOptions{Devices: []int{0, 1, 0}}, func(*kernel.Call, *kernel.Step) error { return nil })
+	device := machine.devices[0]
+	stream, from := device.stream(0), device.at(0)
+	if err := device.do(func() (err error) {
+		graph, err := stream.Capture(func() error { return stream.FillWord(from, 0) })
+		if err != nil {
+			return err
+		}
+		pinned, err := driver.Pin(kernel.SaidBytes)
+		if err != nil {
+			return errors.Join(err, graph.Destroy())
+		}
+		defer func() { err = errors.Join(err, graph.Destroy(), pinned.Free()) }()
+		for past := range int64(5) {
+			if err := device.launch(graph, &schedule.Args{Queue: stream, Past: past}, pinned, from); err != nil {
+				return err
+			}
+			data, err := calls{device}.Carry(stream, nil, from)
+			if want := &pinned.Data[past%2*kernel.SaidApart]; err != nil || cap(data) == 0 || &data[:1][0] != want {
+				t.Errorf("after %d tokens, ids are elsewhere: %v", past, err)
+			}
+			// A queue of nil cannot be written to.
+			if err := device.kernels.SetPlace(nil, past+1); err != nil {
+				return err
+			}
+		}
+		// A launch that fails leaves the position as it is.
+		if err := device.launch(graph, &schedule.Args{Queue: machine.devices[1].stream(0), Past: 7}, pinned, from); err == nil || device.said != nil {
+			t.Errorf("on a queue of another GPU: %v", err)
+		}
+		if err := device.kernels.SetPlace(nil, 5); err != nil {
+			return err
+		}
+		device.said = pinned.Data
+		if err := device.launch(graph, &schedule.Args{Queue: stream, Past: 5}, nil, 0); err != nil || device.said != nil {
+			t.Errorf("%d bytes of an earlier graph, %v", len(device.said), err)
+		}
+		return stream.Synchronize()
+	}); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -56,6 +57,41 @@ func TestChoose(t *testing.T) {
 			if kernel, err := table.Choose("attention_backward", "bf16", dim, far, other[0], other[1], other[2]); (err == nil) != want {
 				t.Errorf("backward of %d, aligned, capped, on Hopper %v: %+v, %v", dim, other, kernel, err)
 			}
+		}
+	}
+}
+
+// TestBox: tiles have the rows that a kernel waits for. Its PTX says how many bytes each copy brings:
+// tiles of 64 values in 128 bytes a row, as many as cover a head.
+func TestBox(t *testing.T) {
+	t.Parallel()
+	table := loaded(t)
+	copies := regexp.MustCompile(`mov\.u32 \t(%r\d+), (\d+);\n\tmbarrier\.arrive\.expect_tx\.shared::cta\.b64 _, \[%r\d+\], (%r\d+);`)
+	for i := range table.Kernels {
+		kernel := &table.Kernels[i]
+		if !kernel.Plain() {
+			continue
+		}
+		text, err := kernel.PTX()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := make(map[string]bool), make(map[string]bool)
+		for _, argument := range table.Arguments(kernel) {
+			if argument.Kind == 'm' {
+				want[fmt.Sprint(kernel.Box(argument.Name)*((kernel.Width+63)/64)*128)] = true
+			}
+		}
+		for _, found := range copies.FindAllStringSubmatch(string(text), -1) {
+			if found[1] == found[3] {
+				got[found[2]] = true
+			}
+		}
+		if own := map[string]string{"attention": "q", "attention_backward": "k"}[kernel.Name]; kernel.Box(own) != kernel.Rows {
+			t.Errorf("%s: a block owns %d rows, and %s has a box of %d", kernel.File, kernel.Rows, own, kernel.Box(own))
+		}
+		if len(want) == 0 || !maps.Equal(got, want) {
+			t.Errorf("%s copies tiles of %v bytes, its boxes have %v", kernel.File, got, want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ def rows(dtype, target, width, form, forward, dkv, dq):
 # mostly what stays the same through the loop; without, products wait for each other.
 SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336, "attention_dkv.fp32.256.any.sm_80.ptx": 16, "attention_dkv.bf16.128.aligned.sm_90a.ptx": 80, "attention_backward.bf16.64.plain.sm_90a.ptx": 40, "attention_backward.bf16.128.plain.sm_90a.ptx": 8, "attention_backward.bf16.256.plain.sm_90a.ptx": 16}
 
-# The fastest of those tried on an H100 that spill no register. The shared memory
+# The fastest of those tried on an H100, and of Plain on an H200. The shared memory
 # of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
 # that models have, in "any", and fp32 are for being right: plain small blocks.
 ROWS = [

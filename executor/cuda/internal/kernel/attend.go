@@ -124,7 +124,10 @@ func attendance(table *attention.Table, call *Call, hopper bool, processors int6
 		if name == "attention_backward" {
 			made.shape.Together = true // a block waits for shares of others
 			// A row of sums is a block of queries, and behind all rows each has the number of its shares.
-			sums := call.matrix("sums")
+			sums, queries := call.matrix("sums"), kernel.Box("q")
+			if sums.Rows != heads*sequences*over(seq, queries) || sums.Columns != queries*dim+1 {
+				return nil, fmt.Errorf("sums is %v, and %s has blocks of %d queries", sums, kernel.File, queries)
+			}
 			made.cleared = 4 * sums.Rows
 			made.clears = sums.Address + driver.Address(4*sums.Rows*(sums.Columns-1))
 		}

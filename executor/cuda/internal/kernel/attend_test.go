@@ -136,15 +136,21 @@ func TestAttentionReach(t *testing.T) {
 func TestAttentionRefuses(t *testing.T) {
 	table := fixtures.Must(attention.Load())(t)
 	bf16, f32 := modelgraph.BF16, modelgraph.F32
+	summed := func(rows, columns int64) *testCall {
+		call := fused("attention_backward", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay("dy", 0x9000, 200, 512, 512, bf16).lay("lse", 0xa000, 200, 8, 8, f32).lay("delta", 0xb000, 200, 8, 8, f32)
+		return call.lay(">dq", 0xc000, 200, 512, 512, bf16).lay(">dk", 0xc400, 200, 128, 128, bf16).lay(">dv", 0xc500, 200, 128, 128, bf16).lay(">sums", 0x200000, rows, columns, columns, f32)
+	}
 	for want, testCall := range map[string]*testCall{
-		`it has no operand "y"`:                                 fused("attention", gpt),
-		"heads=8 kv=3 seq=4 is no attention":                    fused("attention", "heads=8 kv=3 seq=4"),
-		"y is 200 × 512 of F32":                                 fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, f32),
-		"lse is 200 × 8 of F32, rows 9 apart":                   fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 9, f32),
-		"delta is 200 × 8 of BF16, rows 8 apart":                fused("attention_backward", gpt).lay("delta", 0xa000, 200, 8, 8, bf16),
-		`it has no operand "lse"`:                               fused("attention_backward", gpt).lay("dy", 0x9000, 200, 512, 512, bf16),
-		"q_stride=4294967296 does not fit into 32 bits":         newTestCall("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
-		"there is no attention for heads of 300 values of bf16": fused("attention", "heads=8 kv=2 dim=300 seq=4"),
+		`it has no operand "y"`:                         fused("attention", gpt),
+		"heads=8 kv=3 seq=4 is no attention":            fused("attention", "heads=8 kv=3 seq=4"),
+		"y is 200 × 512 of F32":                         fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, f32),
+		"lse is 200 × 8 of F32, rows 9 apart":           fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 9, f32),
+		"delta is 200 × 8 of BF16, rows 8 apart":        fused("attention_backward", gpt).lay("delta", 0xa000, 200, 8, 8, bf16),
+		`it has no operand "lse"`:                       fused("attention_backward", gpt).lay("dy", 0x9000, 200, 512, 512, bf16),
+		"q_stride=4294967296 does not fit into 32 bits": newTestCall("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
+		"sums is 16 × 6145 of F32, and attention_backward.bf16.64.plain.sm_90a.ptx has blocks of 128 queries": summed(16, 6145),
+		"sums is 32 × 8193 of F32, and attention_backward.bf16.64.plain.sm_90a.ptx has blocks of 128 queries": summed(32, 8193),
+		"there is no attention for heads of 300 values of bf16":                                               fused("attention", "heads=8 kv=2 dim=300 seq=4"),
 	} {
 		if _, err := attendance(table, testCall.call, true, 12); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

@@ -71,6 +71,19 @@ func TestSetPlace(t *testing.T) {
 	}
 }
 
+// TestHopper: kernels for Hopper are for capability 9.0 alone, and for drivers that take their PTX.
+func TestHopper(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		capability, version int
+		want                bool
+	}{{90, 12010, true}, {90, 13000, true}, {90, 12000, false}, {90, 11080, false}, {80, 12010, false}, {100, 13000, false}} {
+		if got := Hopper(test.capability, test.version); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}
+
 // TestEnding: an arg max takes over the search of its logits alone.
 func TestEnding(t *testing.T) {
 	t.Parallel()

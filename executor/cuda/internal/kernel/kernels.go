@@ -30,9 +30,13 @@ type Kernels struct {
 	processors int
 }
 
-// New returns the kernels of a context's first thread. Set hopper if the GPU's capability is 9.0
-// and its driver takes PTX ISA 8.1, as CUDA 12.1's does: attention and decode steps have kernels for
-// that. processors is how many multiprocessors the GPU has.
+// Hopper reports whether a GPU of a compute capability takes the kernels that attention and decode
+// steps have for Hopper. They need PTX ISA 8.1, which drivers of CUDA 12.1 and newer take: version is
+// the driver's, 12010 for 12.1.
+func Hopper(capability, version int) bool { return capability == 90 && version >= 12010 }
+
+// New returns the kernels of a context's first thread. processors is how many multiprocessors the GPU
+// has. For hopper, see [Hopper].
 func New(hopper bool, processors int) *Kernels {
 	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper, processors: processors}).ForThread()
 }
