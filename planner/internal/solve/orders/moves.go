@@ -21,10 +21,7 @@ func (solution *Solution) byMoves(ctx context.Context, problem *Problem, times i
 	random, order, ahead := rand.New(rand.NewPCG(1, 3)), solution.Order.clone(), cmp.Or(problem.Ahead, math.MaxInt)
 	half := int64(2 * problem.passes())
 	now, warmth, cooler := solution.Length+solution.ends/half, warm*float64(solution.Length), math.Pow(cold/warm, 1/float64(times))
-	for count := range times {
-		if count%64 == 0 && ctx.Err() != nil {
-			return
-		}
+	for count := 0; count < times && ctx.Err() == nil; count++ {
 		warmth *= cooler
 		row, far := order[random.IntN(len(order))], 2+random.IntN(farthest)
 		if len(row) < far {
