@@ -68,13 +68,13 @@ type Rates struct {
 func (rates *Rates) check() error {
 	value := reflect.ValueOf(*rates)
 	for i := range value.NumField() {
-		rate, most, said := value.Field(i).Float(), 1e21, "1e21"
+		rate, most, said := value.Field(i).Float(), 1e21, "between 0 and 1e21"
 		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
 		if name == "collective_share" || name == "memory_power" {
-			most, said = 1, "1"
+			most, said = 1, "a share below 1"
 		}
 		if !within(rate, 0, most) {
-			return fmt.Errorf("%s: %v is not between 0 and %s", name, rate, said)
+			return fmt.Errorf("%s: %v is not %s", name, rate, said)
 		}
 	}
 	return nil

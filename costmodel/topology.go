@@ -25,7 +25,7 @@ type Device struct {
 	ReservedBytes int64 `json:"reserved_bytes"`
 	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with loaded kernels.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
-	ContextBytes   int64 `json:"context_bytes,omitzero"`
+	ContextBytes   int64 `json:"context_bytes"`
 	// FLOPS is the rate of 16-bit matrix products, in FLOP/s; 0: unknown.
 	FLOPS float64 `json:"flops,omitzero"`
 	// Rates are the others; 0: unknown, and what needs them counts nothing.

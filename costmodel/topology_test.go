@@ -36,6 +36,11 @@ func TestParseTopology(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	// A context of 0 is in the file, so that a known GPU's does not replace it.
+	again := fixtures.Must(costmodel.ParseTopology("topology.json", fixtures.Must(json.Marshal(got))(t), base))(t)
+	if diff := cmp.Diff(want.Devices[0], again.Devices[0]); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s", diff)
+	}
 	if b := got.Devices[1].Budget(); b != 400 {
 		t.Errorf("budget %d, want 400", b)
 	}

@@ -41,6 +41,9 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 	var nearest *InfeasibleError // the list that is nearest to fitting on the GPUs
 	host := ""                   // what the host lacks for a list that fits on them
 	for _, moved := range search.lists() {
+		if best != nil && ctx.Err() != nil {
+			break
+		}
 		found, err := search.solve(ctx, moved)
 		large, _ := err.(*InfeasibleError) //nolint:errorlint // solve returns it as it is
 		switch {
@@ -58,6 +61,9 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 		}
 	}
 	if best != nil {
+		if ctx.Err() != nil {
+			best.Status = LimitReached
+		}
 		return best, nil
 	}
 	nearest.Offload = host
@@ -107,7 +113,7 @@ func (search *hostSearch) solve(ctx context.Context, moved []bool) (*Solution, e
 	if err != nil || problem.Costs.Workload.OffloadActivations == "" {
 		return found, err
 	}
-	if found, err = search.fewest(found); err != nil {
+	if found, err = search.fewest(ctx, found); err != nil {
 		return nil, err
 	}
 	err = found.hosted()
@@ -129,13 +135,13 @@ func (search *hostSearch) spacing() int {
 }
 
 // fewest takes blocks back onto the GPUs, from the last one on, as long as all GPUs fit and the step
-// is no longer. The order, the cuts and the recomputed blocks stay.
-func (search *hostSearch) fewest(best *Solution) (*Solution, error) {
+// is no longer. The order, the cuts and the recomputed blocks stay. It ends early if the context does.
+func (search *hostSearch) fewest(ctx context.Context, best *Solution) (*Solution, error) {
 	moved, err := best.Costs.Workload.Offloads(len(search.blocks))
 	if err != nil {
 		return nil, err
 	}
-	for block := len(moved) - 1; block >= 0; block-- {
+	for block := len(moved) - 1; block >= 0 && ctx.Err() == nil; block-- {
 		if !moved[block] {
 			continue
 		}

@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -121,12 +122,14 @@ func TestHostOfFront(t *testing.T) {
 
 // A cap below the memory of 1F1B costs neither recomputation nor a step as long as with it.
 func TestHostInsteadOfRecomputation(t *testing.T) {
-	kind, budget, recompute := "h100-80gb", int64(28<<30), "auto"
+	kind, budget, recompute, ctx := "h100-80gb", int64(28<<30), "auto", t.Context()
+	ended, end := context.WithCancel(ctx)
+	end()
 	solution := func(host string, bytes int64) (*planner.Solution, error) {
 		found := fixtures.Must(catalogue.Find(kind))(t)
 		gpu := found.Device(costmodel.Train)
 		gpu.CapacityBytes = budget
-		return planner.Solve(t.Context(), planner.Problem{
+		return planner.Solve(ctx, planner.Problem{
 			Graph:     fixtures.Must(hf.FromConfig("llama-3.1-8b", fixtures.Must(os.ReadFile("../fixtures/models/llama-3.1-8b/config.json"))(t)))(t),
 			Objective: planner.Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, 4), HostMemoryBytes: bytes},
 			Workload: costmodel.Workload{Mode: costmodel.Train, Runtime: costmodel.Devmap, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Precision: costmodel.BF16True, Recompute: recompute, OffloadActivations: host, Batch: 16, MicroBatches: 8, Seq: 2048, World: 4},
@@ -136,6 +139,16 @@ func TestHostInsteadOfRecomputation(t *testing.T) {
 	if work := &with.Costs.Workload; without.Costs.Workload.Recompute == "none" || work.Recompute != "none" || with.Value >= without.Value {
 		t.Errorf("%v s with recompute %s, and %v s with recompute %s", with.Value, work.Recompute, without.Value, without.Costs.Workload.Recompute)
 	}
+	// A search that is stopped answers with the first list of blocks that fits.
+	ctx = ended
+	if first := fixtures.Must(solution("auto", 0))(t); first.Status != planner.LimitReached || first.Costs.Workload.OffloadActivations != "" {
+		t.Errorf("stopped: %s, blocks %q", first.Status, first.Costs.Workload.OffloadActivations)
+	}
+	budget, recompute = 27<<30, "none"
+	if first := fixtures.Must(solution("auto", 0))(t); first.Status != planner.LimitReached || first.Costs.Workload.OffloadActivations != "full" {
+		t.Errorf("stopped: %s, blocks %q, without as many as fit on the GPUs", first.Status, first.Costs.Workload.OffloadActivations)
+	}
+	budget, recompute, ctx = 28<<30, "auto", t.Context()
 	if with.LowerBound >= without.LowerBound {
 		t.Errorf("a bound of %v s counts host memory, and one of %v s does not", with.LowerBound, without.LowerBound)
 	}

@@ -31,7 +31,9 @@ type Code struct {
 	// If the schedule splits the backward, Backward is its first half, and Learn the second: the
 	// kernels that write gradients of weights.
 	Forward, Recompute, Backward, Learn, Decode, Norms, Step Routine
-	split                                                    bool
+	// Copied is the part of Backward's work that copies what Recompute made, for Learn.
+	Copied costmodel.Pass
+	split  bool
 }
 
 // Routine is the kernels of a pass, in the order in which they run.

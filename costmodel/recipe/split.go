@@ -144,6 +144,9 @@ func (cut *splitter) copyFirst(operand *Operand) {
 	pending, ok := cut.copied[operand.Tensor]
 	if !ok {
 		kernel := cut.copyOf(operand.Tensor)
+		if cut.code.Tensors[operand.Tensor].Class == classSaved {
+			cut.code.Copied.Kernels, cut.code.Copied.Traffic = cut.code.Copied.Kernels+1, cut.code.Copied.Traffic+kernel.Bytes
+		}
 		pending = kernel.Operands[1].Tensor
 		cut.before, cut.copied[operand.Tensor] = append(cut.before, kernel), pending
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // steady is a device of [onOwn] with the rates of products and attention at its clock in a long
-// training, if their power exceeds its limit. The clock falls until the energy of a step is the limit times its time:
+// training, if their power exceeds its limit. The clock falls until the energy of a step is the limit
+// times its time:
 //
 //	seconds of products × FLOPS ÷ SustainedFLOPS + other seconds × MemoryPower = seconds of a step
 //
@@ -25,7 +26,7 @@ func steady(device *costmodel.Device, table *costmodel.Table) *costmodel.Device 
 	if energy <= products+others {
 		return device
 	}
-	slower, slow := products/(energy-others), *device
+	slower, slow := max(1e-200, products/(energy-others)), *device // a rate of 0 is unknown, not slow
 	slow.FLOPS, slow.UnalignedFLOPS, slow.AttentionFLOPS = device.FLOPS*slower, device.UnalignedFLOPS*slower, device.AttentionFLOPS*slower
 	return &slow
 }

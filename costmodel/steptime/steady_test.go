@@ -48,4 +48,9 @@ func TestSteady(t *testing.T) {
 			t.Errorf("%s: %v s, %v in ticks, want %v", c.what, got, counted, c.want)
 		}
 	}
+	topology.Devices[0].SustainedFLOPS = math.SmallestNonzeroFloat64
+	slow := &costmodel.Table{Workload: train, Units: []costmodel.Unit{{Work: costmodel.Work{Forward: costmodel.Pass{Products: 100}}}}, Step: costmodel.Pass{Products: 100}}
+	if got := Unit(slow, topology, 0, 0).Forward; got < 1e30 {
+		t.Errorf("at almost no FLOP/s, products take %v s", got)
+	}
 }

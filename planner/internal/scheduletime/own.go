@@ -13,8 +13,7 @@ import (
 // perSecond is the number of the solver's units of time in a second.
 const perSecond = 1e12
 
-// turns finds an order, and better cuts and blocks for it, alternately. It may begin with
-// the order of a choice.
+// turns finds an order, then better cuts and blocks for it, in turn. A choice gives the first order.
 func (search *search) turns(at form, cuts []int, again []bool, from *Choice, effort int) {
 	var best *Choice
 	for range 3 {

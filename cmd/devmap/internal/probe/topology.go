@@ -14,6 +14,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// probed is a device without the context of other engines, which depends on the mode.
+type probed struct {
+	costmodel.Device
+	ContextBytes struct{} `json:"context_bytes,omitzero"`
+}
+
 // kindOf returns the catalogue's GPU for a driver's name: one whose words without the size are all
 // in the name (h100 of h100-80gb). It prefers the one with the most words, then the nearest size
 // within a tenth. Empty: none matches.
@@ -39,7 +45,11 @@ func kindOf(name string, total int64) string {
 // so that a plan that just fits finds room. The catalogue gives the missing fields of devices, such
 // as those for other engines.
 func (probe *probe) write(to io.Writer) error {
-	var topology costmodel.Topology
+	topology := struct {
+		FormatVersion string           `json:"format_version"`
+		Devices       []probed         `json:"devices"`
+		Links         []costmodel.Link `json:"links,omitzero"`
+	}{FormatVersion: "devmap.topology/v1"}
 	for i, gpu := range probe.devices {
 		shares, memory := probe.shares(gpu), probe.memory[gpu]
 		known := probe.known[i]
@@ -48,10 +58,10 @@ func (probe *probe) write(to io.Writer) error {
 		known.Own.FLOPS, known.Own.Rates = ratesOf(probe.rates[gpu])
 		known.Own.DeviceCopyBytesPerSecond = probe.paths[i].Inside
 		known.Own.HostToDeviceBytesPerSecond, known.Own.DeviceToHostBytesPerSecond = probe.paths[i].Up, probe.paths[i].Down
-		topology.Devices = append(topology.Devices, costmodel.Device{
+		topology.Devices = append(topology.Devices, probed{Device: costmodel.Device{
 			Name: known.Name, CapacityBytes: memory.Total / shares, ReservedBytes: (memory.Reserved+memory.Used+shares-1)/shares + known.Own.GranuleBytes - 1,
 			WorkspaceBytes: known.WorkspaceBytes, ComputeCapability: probe.gpus[gpu].Capability, GPU: probe.gpus[gpu].UUID, Own: known.Own,
-		})
+		}})
 		for j, path := range probe.paths[i].To {
 			if i != j {
 				topology.Links = append(topology.Links, costmodel.Link{From: i, To: j, BytesPerSecond: path.BytesPerSecond, LatencySeconds: path.Latency})

@@ -154,6 +154,23 @@ func TestCSVRefused(t *testing.T) {
 	}
 }
 
+// TestCSVOddV: a V cannot have an odd number of stages, in a file that lacks one or has one too many.
+func TestCSVOddV(t *testing.T) {
+	const whole = "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0"
+	for text, want := range map[string]string{
+		whole:                              "",
+		"0F0,0B0\n1F0,2F0,2B0,1B0":         "stages: 3, an odd number: a V has two on each rank",
+		whole + ",4F0":                     "stages: 5, an odd number: a V has two on each rank",
+		"0F0,0B0\n1F0,1B0":                 "",
+		"0F0,3F0,3B0,0B0\n1F0,2F0,2B0,2F0": "",
+	} {
+		_, err := Read("f", []byte(text), []int{0, 1, 1, 0}, 1, true)
+		if odd := err != nil && strings.Contains(err.Error(), "odd"); odd != (want != "") || odd && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // TestCSVFaults: one error lists all broken rules of a schedule.
 func TestCSVFaults(t *testing.T) {
 	for _, c := range []struct {

@@ -17,6 +17,7 @@ type csvSchedule struct {
 	train        bool
 
 	actions [][]order.Action
+	stages  map[int64]bool         // in any cell
 	seen    map[order.Action]cell  // by stage, in place of a chunk
 	count   map[order.Action]int64 // number of cells, for any micro-batch
 	moved   map[int64]bool         // stages on another rank, each reported once
@@ -25,7 +26,7 @@ type csvSchedule struct {
 }
 
 func newCSVSchedule(ranks []int, microBatches int64, train bool) *csvSchedule {
-	schedule := &csvSchedule{ranks: ranks, microBatches: microBatches, train: train, seen: map[order.Action]cell{}, count: map[order.Action]int64{}, moved: map[int64]bool{}}
+	schedule := &csvSchedule{ranks: ranks, microBatches: microBatches, train: train, seen: map[order.Action]cell{}, count: map[order.Action]int64{}, moved: map[int64]bool{}, stages: map[int64]bool{}}
 	pending := map[int]int64{}
 	for _, rank := range ranks {
 		schedule.chunks = append(schedule.chunks, pending[rank])
@@ -45,6 +46,7 @@ func (schedule *csvSchedule) fault(format string, args ...any) {
 
 // add adds the next cell of a rank.
 func (schedule *csvSchedule) add(at cell) {
+	schedule.stages[at.stage] = true
 	switch {
 	case at.stage >= int64(len(schedule.ranks)):
 		schedule.fault("%s: there are stages 0 to %d", at.place(), len(schedule.ranks)-1)
@@ -111,6 +113,9 @@ func (schedule *csvSchedule) elsewhere(at cell) {
 func (schedule *csvSchedule) complete(rows int) {
 	if rows != len(schedule.actions) {
 		schedule.fault("rows: %d, and the plan has %d ranks, a row each", rows, len(schedule.actions))
+	}
+	if last := len(schedule.ranks) - 1; rows > 1 && schedule.ranks[last] == 0 && len(schedule.stages)%2 == 1 {
+		schedule.fault("stages: %d, an odd number: a V has two on each rank", len(schedule.stages))
 	}
 	for stage := range schedule.ranks {
 		schedule.allOf(int64(stage), order.Forward)

@@ -97,6 +97,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 		work.Learn = code.Learn.Work
 		work.Update = code.Norms.Work.Traffic + code.Step.Work.Traffic
 		table.Step, table.StepUpdate = layers.Both(table.Step, layers.Both(work.Forward, layers.Both(work.Backward, work.Learn))), table.StepUpdate+work.Update
+		table.Step.Kernels, table.Step.Traffic = table.Step.Kernels-code.Copied.Kernels, table.Step.Traffic-code.Copied.Traffic
 	}
 	table.Warnings = append(table.Warnings, plan.Warnings...)
 	return nil

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,11 +17,11 @@ const (
 
 // byMoves moves single passes within their rows at random, so many times (simulated annealing). Half
 // of the mean end of all passes counts with the length: a shorter order is then nearer.
-func (solution *Solution) byMoves(problem *Problem, times int) {
+func (solution *Solution) byMoves(ctx context.Context, problem *Problem, times int) {
 	random, order, ahead := rand.New(rand.NewPCG(1, 3)), solution.clone(), cmp.Or(problem.Ahead, math.MaxInt)
 	half := int64(2 * problem.passes())
 	now, warmth, cooler := solution.Length+solution.ends/half, warm*float64(solution.Length), math.Pow(cold/warm, 1/float64(times))
-	for range times {
+	for count := 0; count < times && ctx.Err() == nil; count++ {
 		warmth *= cooler
 		row, far := order[random.IntN(len(order))], 2+random.IntN(farthest)
 		if len(row) < far {

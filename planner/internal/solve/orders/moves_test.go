@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 )
@@ -10,6 +11,8 @@ import (
 func TestMoves(t *testing.T) {
 	random, shorter := rand.New(rand.NewPCG(45, 2)), 0
 	const problems = 20
+	ended, end := context.WithCancel(t.Context())
+	end()
 	for range problems {
 		problem := Problem{MicroBatches: 6, Ahead: 2, Caps: []int64{12, 12, 12}}
 		solution := &Solution{Order: make(Order, 3)}
@@ -24,7 +27,11 @@ func TestMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := solution.Length
-		solution.byMoves(&problem, 3000)
+		solution.byMoves(ended, &problem, 3000)
+		if solution.Length != before {
+			t.Errorf("%d after %d, though the context has ended", solution.Length, before)
+		}
+		solution.byMoves(t.Context(), &problem, 3000)
 		if got, err := problem.Replay(solution.Order); err != nil || got.Length != solution.Length {
 			t.Errorf("%+v: length %d, replayed %d: %v", problem, solution.Length, got.Length, err)
 		}

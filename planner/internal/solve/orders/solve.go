@@ -65,7 +65,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	}
 	out.byPolicy(ctx, &problem, settings)
 	if out.Length > out.Value && settings.Moves > 0 {
-		out.byMoves(&problem, settings.Moves)
+		out.byMoves(ctx, &problem, settings.Moves)
 	}
 	if out.Length > out.Value && problem.passes() <= exactPasses {
 		order, length, complete, nodes := problem.search(ctx, out.Length, settings.Nodes)
