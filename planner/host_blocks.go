@@ -25,21 +25,27 @@ type hostSearch struct {
 	free    *Problem // all blocks leave
 }
 
-// solveOffloaded finds the shortest step that fits. It tries no block, and lists in which every k-th
-// block leaves, from the smallest k on at which the link moves a block in the time of k blocks. It
-// also tries all blocks. Of each list, blocks return that do not have to leave.
-func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
+// solveOffloaded finds the shortest step that fits, with no block, all blocks, or every k-th, from the
+// smallest k on whose time is enough for the link. Blocks return that do not have to leave.
+func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (best *Solution, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
 	search := &hostSearch{Problem: problem, budgets: budgets, blocks: blocksOf(problem.Graph)}
-	var err error
 	if search.free, err = search.under(problem.Costs.Workload, slices.Repeat([]bool{true}, len(search.blocks))); err != nil {
 		return nil, err
 	}
 	search.free.Topology = budgets
-	var best *Solution           // the shortest step that fits
-	var nearest *InfeasibleError // the list that is nearest to fitting on the GPUs
-	host := ""                   // what the host lacks for a list that fits on them
+	best, err = search.shortest(ctx)
+	if err == nil && best.Status != Optimal && ctx.Err() != nil {
+		best.Status = LimitReached
+	}
+	return best, err
+}
+
+// shortest is the shortest step of all lists, or the list that is nearest to fitting on the GPUs.
+func (search *hostSearch) shortest(ctx context.Context) (best *Solution, err error) {
+	var nearest *InfeasibleError
+	host, least := "", math.Inf(1) // what the host lacks for a list that fits on the GPUs; the shortest step
 	for _, moved := range search.lists() {
 		if best != nil && ctx.Err() != nil {
 			break
@@ -49,7 +55,8 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 		switch {
 		case err != nil && large == nil:
 			return nil, err
-		case err == nil && (best == nil || found.Value < best.Value):
+		case err == nil && found.Value < least:
+			least = found.Value
 			if best, err = search.certified(found); err != nil || best.Status == Optimal {
 				return best, err
 			}
@@ -60,14 +67,10 @@ func solveOffloaded(ctx context.Context, problem *Problem, budgets *costmodel.To
 			nearest = large
 		}
 	}
-	if best != nil {
-		if ctx.Err() != nil {
-			best.Status = LimitReached
-		}
-		return best, nil
+	if best == nil {
+		nearest.Offload, best, err = host, nearest.Best, nearest
 	}
-	nearest.Offload = host
-	return nearest.Best, nearest
+	return best, err
 }
 
 // lists are the lists of blocks to try: none, every k-th block, and all.
