@@ -35,6 +35,8 @@ func TestDegreesRefused(t *testing.T) {
 		"engine":      {"llama-3.1-8b", func(w *costmodel.Workload) { w.Runtime, w.TP = costmodel.Devmap, 2 }, []string{"tp:", "is one GPU"}},
 		"mixed":       {"llama-3.1-8b", func(w *costmodel.Workload) { w.Precision, w.TP = costmodel.BF16Mixed, 2 }, []string{"precision:", "bf16-true"}},
 		"inference":   {"llama-3.1-8b", func(w *costmodel.Workload) { w.Mode, w.DP = costmodel.Infer, 2 }, []string{"dp:", "requests of its own"}},
+		"recomputed":  {"llama-3.1-8b", func(w *costmodel.Workload) { w.Mode, w.Strategy, w.Recompute = costmodel.Infer, costmodel.DeviceMap, "auto" }, []string{"recompute:", "mode=train"}},
+		"no stages":   {"llama-3.1-8b", func(w *costmodel.Workload) { w.Strategy, w.Recompute = costmodel.DeviceMap, "auto" }, []string{"recompute:", "strategy=pipeline", "strategy=fsdp"}},
 		"interleaved": {"llama-3.1-8b", func(w *costmodel.Workload) { w.Schedule, w.DP = costmodel.Interleaved, 2 }, []string{"dp:", "schedule=1f1b"}},
 		"shards":      {"llama-3.1-8b", func(w *costmodel.Workload) { w.DP, w.ShardDegree = 4, 3 }, []string{"shard_degree:", "3 does not divide the 4 replicas", "2 and 4 do"}},
 		"no replicas": {"llama-3.1-8b", func(w *costmodel.Workload) { w.ShardDegree = 2 }, []string{"shard_degree:", "cuts no parameters"}},
