@@ -211,6 +211,10 @@ func checkOpen(workload *costmodel.Workload) error {
 		return nil
 	case equalStages(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil
+	case !openGrid(workload) && workload.Mode != costmodel.Train:
+		return refuse(field, was, "what backward recomputes is chosen for training (%v has a backward)", costmodel.Set("mode", costmodel.Train))
+	case !openGrid(workload) && !workload.Strategy.Traits().Staged:
+		return refuse(field, was, "it is chosen for stages of a pipeline, and for blocks under FSDP (%v and %v have it)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("strategy", costmodel.FSDP))
 	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:
 		return refuse(field, was, "it is chosen for each stage of a pipeline (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
 	case workload.Mode != costmodel.Train:

@@ -26,15 +26,19 @@ func TestDegreesRefused(t *testing.T) {
 		set   func(*costmodel.Workload)
 		want  []string
 	}{
-		"product":     {"llama-3.1-8b", func(w *costmodel.Workload) { w.DP, w.TP = 3, 2 }, []string{"dp:", "3 × 2 GPUs do not fill 8", "of dp, 2 and 4 do"}},
-		"too many":    {"llama-3.1-8b", func(w *costmodel.Workload) { w.TP = 16 }, []string{"tp:", "1 × 16", "8 does"}},
-		"heads":       {"qwen2.5-3b", func(w *costmodel.Workload) { w.TP = 4 }, []string{"tp:", "2 KV heads", "4 GPUs", "2 does"}},
-		"fused":       {"phi-3-mini", func(w *costmodel.Workload) { w.TP = 2 }, []string{"tp:", "one matrix for q, k and v"}},
-		"experts":     {"mixtral-8x7b", func(w *costmodel.Workload) { w.TP = 2 }, []string{"tp:", "mlp", "an operation of another kind"}},
-		"strategy":    {"llama-3.1-8b", func(w *costmodel.Workload) { w.Strategy, w.DP = costmodel.FSDP, 2 }, []string{"dp:", "a pipeline's"}},
-		"engine":      {"llama-3.1-8b", func(w *costmodel.Workload) { w.Runtime, w.TP = costmodel.Devmap, 2 }, []string{"tp:", "is one GPU"}},
-		"mixed":       {"llama-3.1-8b", func(w *costmodel.Workload) { w.Precision, w.TP = costmodel.BF16Mixed, 2 }, []string{"precision:", "bf16-true"}},
-		"inference":   {"llama-3.1-8b", func(w *costmodel.Workload) { w.Mode, w.DP = costmodel.Infer, 2 }, []string{"dp:", "requests of its own"}},
+		"product":   {"llama-3.1-8b", func(w *costmodel.Workload) { w.DP, w.TP = 3, 2 }, []string{"dp:", "3 × 2 GPUs do not fill 8", "of dp, 2 and 4 do"}},
+		"too many":  {"llama-3.1-8b", func(w *costmodel.Workload) { w.TP = 16 }, []string{"tp:", "1 × 16", "8 does"}},
+		"heads":     {"qwen2.5-3b", func(w *costmodel.Workload) { w.TP = 4 }, []string{"tp:", "2 KV heads", "4 GPUs", "2 does"}},
+		"fused":     {"phi-3-mini", func(w *costmodel.Workload) { w.TP = 2 }, []string{"tp:", "one matrix for q, k and v"}},
+		"experts":   {"mixtral-8x7b", func(w *costmodel.Workload) { w.TP = 2 }, []string{"tp:", "mlp", "an operation of another kind"}},
+		"strategy":  {"llama-3.1-8b", func(w *costmodel.Workload) { w.Strategy, w.DP = costmodel.FSDP, 2 }, []string{"dp:", "a pipeline's"}},
+		"engine":    {"llama-3.1-8b", func(w *costmodel.Workload) { w.Runtime, w.TP = costmodel.Devmap, 2 }, []string{"tp:", "is one GPU"}},
+		"mixed":     {"llama-3.1-8b", func(w *costmodel.Workload) { w.Precision, w.TP = costmodel.BF16Mixed, 2 }, []string{"precision:", "bf16-true"}},
+		"inference": {"llama-3.1-8b", func(w *costmodel.Workload) { w.Mode, w.DP = costmodel.Infer, 2 }, []string{"dp:", "requests of its own"}},
+		"recomputed": {"llama-3.1-8b", func(w *costmodel.Workload) {
+			w.Mode, w.Strategy, w.Recompute = costmodel.Infer, costmodel.DeviceMap, "auto"
+		}, []string{"recompute:", "mode=train"}},
+		"no stages":   {"llama-3.1-8b", func(w *costmodel.Workload) { w.Strategy, w.Recompute = costmodel.DeviceMap, "auto" }, []string{"recompute:", "strategy=pipeline", "strategy=fsdp"}},
 		"interleaved": {"llama-3.1-8b", func(w *costmodel.Workload) { w.Schedule, w.DP = costmodel.Interleaved, 2 }, []string{"dp:", "schedule=1f1b"}},
 		"shards":      {"llama-3.1-8b", func(w *costmodel.Workload) { w.DP, w.ShardDegree = 4, 3 }, []string{"shard_degree:", "3 does not divide the 4 replicas", "2 and 4 do"}},
 		"no replicas": {"llama-3.1-8b", func(w *costmodel.Workload) { w.ShardDegree = 2 }, []string{"shard_degree:", "cuts no parameters"}},
