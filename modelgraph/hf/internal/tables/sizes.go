@@ -54,6 +54,9 @@ func noHeads(tree *Tree, object *Object) {
 func ofKinds(tree *Tree, object *Object, class string) {
 	for _, name := range slices.Sorted(maps.Keys(object.said)) {
 		usual, said := object.class.Fields[name], object.said[name]
+		if none, isObject := said.(map[string]any); isObject && len(none) == 0 && usual == nil {
+			continue // pruned_heads of older releases
+		}
 		if said == nil || AnyToken(name) || usual == "auto" || usual == nil && (!sizeName.MatchString(name) || said == true || said == false) {
 			continue
 		}
@@ -85,9 +88,13 @@ func ofKinds(tree *Tree, object *Object, class string) {
 	}
 	for _, all := range []string{"num_experts", "num_local_experts"} {
 		experts, known := object.values[all].(float64)
-		if chosen, said := object.said["num_experts_per_tok"].(float64); said && known && experts > 0 && (chosen > experts || chosen < 1) {
+		if chosen, said := object.said["num_experts_per_tok"].(float64); said && known && experts > 0 && (chosen > experts || chosen < 1 || chosen != math.Floor(chosen)) {
 			refuseSize(tree, object, "num_experts_per_tok", "a token cannot go to %v of %v experts", chosen, experts)
 		}
+	}
+	size, sized := number(object.values["hidden_size"])
+	if sized && object.values["head_dim"] == nil && heads > size {
+		refuseSize(tree, object, "num_attention_heads", "%v heads have no number each of %v (hidden_size), which Transformers %s needs; correct one of the fields", heads, size, tree.in.Name)
 	}
 }
 
@@ -97,6 +104,16 @@ var sizeName = regexp.MustCompile(`(^|_)(dim|size|width|heads?|layers?|positions
 // ofForwards notes values that only a forward of the class, or devmap's count, needs.
 func ofForwards(tree *Tree, object *Object) {
 	switch object.class.Config {
+	case "GlmConfig", "Glm4Config", "StableLmConfig":
+		badShare(tree, object, "partial_rotary_factor")
+	case "GraniteMoeConfig", "MixtralConfig": // all layers have experts
+		tooSmall(tree, object, "num_local_experts", 1)
+	case "OlmoeConfig":
+		tooSmall(tree, object, "num_experts", 1)
+	case "GPTNeoXConfig":
+		badShare(tree, object, "rotary_pct")
+	case "CodeGenConfig": // modeling_codegen.py: positions look up a table of sines
+		tooSmall(tree, object, "n_positions", 1)
 	case "AlbertConfig": // layers share their tensors, which are there without any layer too
 		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 {
 			refuseSize(tree, object, "num_hidden_layers", "%s: devmap counts layers that share tensors from 1 on; correct the field", InJSON(n))
@@ -113,6 +130,24 @@ func ofForwards(tree *Tree, object *Object) {
 		if heads >= 1 && math.Mod(size, heads) != 0 {
 			refuseSize(tree, object, "n_heads", notDivide, heads, size, "d_model", "MptModel", tree.in.Name)
 		}
+	}
+}
+
+// badShare notes a share of a head that cannot turn: the forward fails with more than all of it. A share of 0 runs.
+func badShare(tree *Tree, object *Object, path string) {
+	share := object.said["partial_rotary_factor"]
+	if said := object.said["rope_parameters"]; said != nil {
+		rope, isObject := said.(map[string]any)
+		if !isObject {
+			refuseSize(tree, object, "rope_parameters", "%s is not an object, as Transformers %s needs: correct or remove it", InJSON(said), tree.in.Name)
+		}
+		if inside := rope["partial_rotary_factor"]; inside != nil {
+			path, share = "rope_parameters.partial_rotary_factor", inside
+		}
+	}
+	n, isNumber := number(share)
+	if share != nil && (!isNumber || n < 0 || n > 1) {
+		refuseSize(tree, object, path, "%s is not a share from 0 to 1, which Transformers %s needs; correct the field", InJSON(share), tree.in.Name)
 	}
 }
 
