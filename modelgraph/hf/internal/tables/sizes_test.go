@@ -81,3 +81,19 @@ func TestTypesElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestTypesLabels: the number of labels changes the head alone. The builds of the line had as many labels as an
+// MLP keeps inputs.
+func TestTypesLabels(t *testing.T) {
+	for _, class := range []string{"StableLmForSequenceClassification", "StableLmForTokenClassification"} {
+		graph, err := hf.FromConfig("config.json", []byte(`{"model_type":"stablelm","architectures":["`+class+`"],"num_labels":7}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range graph.Layers {
+			if mlp, ok := graph.Layers[i].Op.(modelgraph.MLP); ok && mlp.Extra != 2 {
+				t.Errorf("%s: %s keeps %d more inputs, want 2", class, graph.Layers[i].Name, mlp.Extra)
+			}
+		}
+	}
+}
