@@ -20,8 +20,8 @@ func (tree *Tree) allowed(class *Class, of *evaluation) error {
 	}
 	if tree.depth == 1 {
 		tree.checksSides = class.IsReviewed()
-	} else if err := class.sides(tree, of.object); tree.checksSides && err != nil {
-		return err
+	} else if fault := class.sides(tree, of.object); tree.checksSides && fault != nil { // [Tree.Graph] asks for the outermost
+		return fault
 	}
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
@@ -52,7 +52,7 @@ func (tree *Tree) allowed(class *Class, of *evaluation) error {
 const maxPixels = 1 << 16 // of the side of an image
 
 // sides refuses an image of a tower that holds no patch, as readers did.
-func (class *Class) sides(tree *Tree, object *Object) error {
+func (class *Class) sides(tree *Tree, object *Object) *modelgraph.SyntaxError {
 	var pixels []float64
 	for _, name := range []string{"image_size", "patch_size"} {
 		v, there := object.values[name]

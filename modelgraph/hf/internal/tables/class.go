@@ -87,6 +87,10 @@ func (in *Release) Tree(file string, class *Class, config string, members map[st
 
 // Graph makes a graph of the tensors; operates: its layers have operations.
 func (tree *Tree) Graph(class *Class, dtype modelgraph.DType, name string, said *Release) (graph *modelgraph.Graph, operates bool, err error) {
+	if fault := class.sides(tree, tree.Root); fault != nil {
+		fault.File = "" // the caller adds it
+		return nil, false, fault
+	}
 	graph, operates = tree.operatingGraph(class, dtype, name, said)
 	if !operates {
 		if graph, err = modelgraph.New(name, tree.Layers(class, dtype, nil), tree.Tied()); err == nil {

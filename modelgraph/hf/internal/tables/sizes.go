@@ -63,16 +63,20 @@ func ofKinds(tree *Tree, object *Object, class string) {
 	}
 	for _, all := range []string{"num_experts", "num_local_experts"} {
 		experts, known := object.values[all].(float64)
-		if chosen, said := object.said["num_experts_per_tok"].(float64); said && known && experts > 0 && (chosen > experts || chosen < 1) {
+		if chosen, said := object.said["num_experts_per_tok"].(float64); said && known && experts > 0 && (chosen > experts || chosen < 1 || chosen != math.Floor(chosen)) {
 			refuseSize(tree, object, "num_experts_per_tok", "a token cannot go to %v of %v experts", chosen, experts)
 		}
+	}
+	size, sized := number(object.values["hidden_size"])
+	if sized && object.values["head_dim"] == nil && heads > size {
+		refuseSize(tree, object, "num_attention_heads", "%v heads are more than the %v numbers of hidden_size, and Transformers %s cannot run them; correct one of the fields", heads, size, tree.in.Name)
 	}
 }
 
 // otherKind says what a field of this default should be, if the value is of another kind; or "". Lists
 // are those of [Class.newList]. Files of 2022 have empty objects (pruned_heads).
 func otherKind(name string, usual, said any) string {
-	if said == nil || AnyToken(name) || usual == "auto" || kindOf(said) == "object" && usual == nil {
+	if none, isObject := said.(map[string]any); said == nil || AnyToken(name) || usual == "auto" || isObject && len(none) == 0 && usual == nil {
 		return ""
 	}
 	switch usual := usual.(type) {
@@ -113,6 +117,16 @@ var sizeName = regexp.MustCompile(`(^|_)(dim|size|width|heads?|layers?|positions
 // ofForwards notes values that only a forward of the class, or devmap's count, needs.
 func ofForwards(tree *Tree, object *Object) {
 	switch object.class.Config {
+	case "GlmConfig", "Glm4Config", "StableLmConfig":
+		badShare(tree, object, "partial_rotary_factor")
+	case "GraniteMoeConfig", "MixtralConfig": // all layers have experts
+		tooSmall(tree, object, "num_local_experts", 1)
+	case "OlmoeConfig":
+		tooSmall(tree, object, "num_experts", 1)
+	case "GPTNeoXConfig":
+		badShare(tree, object, "rotary_pct")
+	case "CodeGenConfig": // modeling_codegen.py: positions look up a table of sines
+		tooSmall(tree, object, "n_positions", 1)
 	case "AlbertConfig": // layers share their tensors, which are there without any layer too
 		if n, isNumber := object.said["num_hidden_layers"].(float64); isNumber && n < 1 {
 			refuseSize(tree, object, "num_hidden_layers", "%s: devmap counts layers that share tensors from 1 on; correct the field", InJSON(n))
@@ -129,6 +143,24 @@ func ofForwards(tree *Tree, object *Object) {
 		if heads >= 1 && math.Mod(size, heads) != 0 {
 			refuseSize(tree, object, "n_heads", notDivide, heads, size, "d_model", "MptModel", tree.in.Name)
 		}
+	}
+}
+
+// badShare notes a share of a head that cannot turn: the forward fails with more than all of it. A share of 0 runs.
+func badShare(tree *Tree, object *Object, path string) {
+	share := object.said["partial_rotary_factor"]
+	if said := object.said["rope_parameters"]; said != nil {
+		rope, isObject := said.(map[string]any)
+		if !isObject {
+			refuseSize(tree, object, "rope_parameters", "%s is not an object, as Transformers %s needs: correct or remove it", InJSON(said), tree.in.Name)
+		}
+		if inside := rope["partial_rotary_factor"]; inside != nil {
+			path, share = "rope_parameters.partial_rotary_factor", inside
+		}
+	}
+	n, isNumber := number(share)
+	if share != nil && (!isNumber || n < 0 || n > 1) {
+		refuseSize(tree, object, path, "%s is not a share from 0 to 1, which Transformers %s needs; correct the field", InJSON(share), tree.in.Name)
 	}
 }
 

@@ -30,6 +30,18 @@ func TestTypesSizes(t *testing.T) {
 		`{"model_type":"electra","embedding_size":0}`:                                                {"embedding_size", "0 is not a size"},
 		`{"model_type":"dinov3_vit","num_hidden_layers":-1}`:                                         {"num_hidden_layers", "-1 is not a size: Transformers 5.24 needs 0 or more here"},
 		`{"model_type":"lara_mini","architectures":["LaraMiniForCausalLM"],"num_attention_heads":0}`: {"num_attention_heads", "0 is not a size"},
+		`{"model_type":"clip_vision_model","image_size":0}`:                                          {"image_size", "0 is not a side from 1 to 65536 pixels"},
+		`{"model_type":"siglip_vision_model","image_size":8}`:                                        {"image_size", "8 × 8 pixels hold no patch of 16 × 16"},
+		`{"model_type":"mixtral","num_local_experts":0}`:                                             {"num_local_experts", "0 is not a size: Transformers 5.24 needs 1 or more"},
+		`{"model_type":"olmoe","num_experts":0}`:                                                     {"num_experts", "0 is not a size"},
+		`{"model_type":"mixtral","num_experts_per_tok":1.5}`:                                         {"num_experts_per_tok", "a token cannot go to 1.5 of 8 experts"},
+		`{"model_type":"mixtral","num_attention_heads":8192,"num_key_value_heads":8192}`:             {"num_attention_heads", "8192 heads are more than the 4096 numbers of hidden_size"},
+		`{"model_type":"glm4","partial_rotary_factor":1.5}`:                                          {"partial_rotary_factor", "1.5 is not a share from 0 to 1, which Transformers 5.24 needs"},
+		`{"model_type":"glm","partial_rotary_factor":"x"}`:                                           {"partial_rotary_factor", "\"x\" is not a share"},
+		`{"model_type":"stablelm","rope_parameters":{"partial_rotary_factor":2}}`:                    {"rope_parameters.partial_rotary_factor", "2 is not a share"},
+		`{"model_type":"stablelm","rope_parameters":0}`:                                              {"rope_parameters", "0 is not an object, as Transformers 5.24 needs"},
+		`{"model_type":"gpt_neox","rotary_pct":1.5}`:                                                 {"rotary_pct", "1.5 is not a share"},
+		`{"model_type":"codegen","n_positions":0}`:                                                   {"n_positions", "0 is not a size"},
 		`{"model_type":"pop2piano","tie_word_embeddings":false,"d_ff":0}`:                            {"d_ff", "0 is not a size"},
 	} {
 		_, err := hf.FromConfig("config.json", []byte(config))
@@ -42,6 +54,10 @@ func TestTypesSizes(t *testing.T) {
 		`{"model_type":"dinov3_vit","num_hidden_layers":0}`,
 		`{"model_type":"aria","text_config":{"moe_num_shared_experts":0}}`,
 		`{"model_type":"mpt","d_model":2048,"n_heads":64}`,
+		`{"model_type":"glm4","partial_rotary_factor":0}`,
+		`{"model_type":"clip_text_model","pruned_heads":{}}`,
+		`{"model_type":"llama4_text","num_local_experts":0,"moe_layers":[]}`,
+		`{"model_type":"gpt_neox","partial_rotary_factor":1.5}`, // it has rotary_pct
 		`{"model_type":"opt","dropout":0,"pad_token_id":-1}`,
 	} {
 		if _, err := hf.FromConfig("config.json", []byte(config)); err != nil {
@@ -62,6 +78,22 @@ func TestTypesElsewhere(t *testing.T) {
 		var refused *tables.FieldError
 		if errors.As(err, &refused) != (want != "") || want == "" && err != nil || want != "" && refused.Field != want {
 			t.Errorf("%s: %v, want an error of %q", config, err, want)
+		}
+	}
+}
+
+// TestTypesLabels: the number of labels changes the head alone. The builds of the line had as many labels as an
+// MLP keeps inputs.
+func TestTypesLabels(t *testing.T) {
+	for _, class := range []string{"StableLmForSequenceClassification", "StableLmForTokenClassification"} {
+		graph, err := hf.FromConfig("config.json", []byte(`{"model_type":"stablelm","architectures":["`+class+`"],"num_labels":7}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range graph.Layers {
+			if mlp, ok := graph.Layers[i].Op.(modelgraph.MLP); ok && mlp.Extra != 2 {
+				t.Errorf("%s: %s keeps %d more inputs, want 2", class, graph.Layers[i].Name, mlp.Extra)
+			}
 		}
 	}
 }

@@ -46,6 +46,7 @@ var olderNames = map[string]func(fieldsOf){
 	"CLIPTextConfig": tieless, "CLIPVisionConfig": tieless, "SiglipTextConfig": tieless, "SiglipVisionConfig": tieless,
 	"BloomConfig": func(said fieldsOf) { said.move("n_embed", "hidden_size") },
 	"GPTNeoXConfig": func(said fieldsOf) {
+		said.take("partial_rotary_factor") // rotary_pct alone counts (GPTNeoXConfig.convert_rope_params_to_dict)
 		said.move("rotary_pct", "partial_rotary_factor")
 		said.take("rotary_emb_base") // no tensor has it
 	},
