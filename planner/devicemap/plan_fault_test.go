@@ -114,8 +114,6 @@ func TestPlanFaults(t *testing.T) {
 		{"verdict", "perhaps", `verdict: "perhaps", and the worst of "devices" is "fits"`},
 		{"verdict", 1, `verdict`},
 		{"verdict", nil, ""},
-		{"devices", nil, `devices: missing`},
-		{"devices", []any{}, `devices: missing`},
 		{"devices/1/verdict", "tight", `devices[1].verdict: "tight", and with a headroom of `},
 		{"devices/1/verdict", nil, ""},
 		{"imbalance", 55, `imbalance: 55, and the largest peak`},

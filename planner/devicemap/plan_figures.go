@@ -182,14 +182,11 @@ const tolerance = 1e-6
 
 func near(a, b float64) bool { return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b)) }
 
-// predictionsFault reports predictions that are missing, do not match the topology's devices, or
-// whose parts do not add up.
+// predictionsFault reports predictions that do not match the topology's devices, or whose parts do
+// not add up.
 func (plan *Plan) predictionsFault(place string, predictions []Prediction) *fieldFault {
 	count := len(plan.Topology.Devices)
-	if len(predictions) == 0 {
-		return faultOf(place, "missing")
-	}
-	if len(predictions) != count {
+	if len(predictions) > 0 && len(predictions) != count {
 		return faultOf(place, "%s, and the topology has %d", devices(len(predictions)), count)
 	}
 	for i := range predictions {
