@@ -103,6 +103,9 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 	if err != nil {
 		return nil, err
 	}
+	if len(plan.Devices) == 0 && len(plan.Phases) == 0 {
+		return nil, &modelgraph.SyntaxError{File: file, Place: "devices", Msg: "missing: a page shows the predicted memory of each GPU; plan again"}
+	}
 	if err := out.Spare(cmd, command.written(), plan.Model.Source); err != nil {
 		return nil, err
 	}

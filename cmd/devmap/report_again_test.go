@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -164,6 +165,21 @@ func dataOfPage(t *testing.T, file string) []byte {
 		t.Fatal("the page has no data")
 	}
 	return text
+}
+
+// TestPageWithoutDevices: a plan without predictions has no page.
+func TestPageWithoutDevices(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plan.json")
+	devmap(t, 0, "plan", "gpt2", "--gpus", "2", "--gpu", "rtx-4090", "--mode", "train", "--strategy", "pipeline", "--runtime", "devmap", "-o", file)
+	plan := withoutNotes(t, file)
+	for _, devices := range []any{[]any{}, nil} {
+		plan["devices"] = devices
+		if err := os.WriteFile(file, fixtures.Must(json.Marshal(plan))(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		devmap(t, out.ExitError, "report", file, "--json")
+	}
 }
 
 // TestPageOfMovedModel: --model is the model of the page's commands.
