@@ -183,8 +183,8 @@ type frontPoint struct {
 	pointWork
 }
 
-// pointWork is what a front chooses of a workload: --schedule, --recompute and --offload-activations
-// make the map again.
+// pointWork is what a front chooses of a workload: the values of --schedule, --recompute and
+// --offload-activations. The map itself is the point's device_map.
 type pointWork struct {
 	Schedule           costmodel.ScheduleKind `json:"schedule,omitzero"`
 	VirtualStages      int64                  `json:"virtual_stages,omitzero"`

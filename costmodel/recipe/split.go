@@ -7,7 +7,7 @@ import "slices"
 // other kernels are in the first half, in their order, so both halves make the bits of the whole.
 //
 // A tensor that the first half writes and the second reads is pending between them. A saved tensor
-// that the second half reads is late: it lives until then. Of a recomputed unit it is copied.
+// that the second half reads is late: it lives until then. A recomputed unit copies it instead.
 type splitter struct {
 	*writer
 	kernels []Kernel

@@ -1,17 +1,12 @@
 package hf
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/fixtures"
@@ -29,19 +24,9 @@ type tableFolder struct {
 	NoSplit []string       `json:"nosplit"`
 }
 
-func tableFolders(t *testing.T) (all []*tableFolder) {
+func tableFolders(t *testing.T) []*tableFolder {
 	t.Helper()
-	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/table_folders.jsonl.gz"))(t)
-	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
-	data := fixtures.Must(io.ReadAll(reader))(t)
-	for text := range bytes.Lines(data) {
-		c := new(tableFolder)
-		if err := json.Unmarshal(text, c); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, c)
-	}
-	return all
+	return fixtures.Must(fixtures.Rows[*tableFolder]("../../fixtures/oracle/table_folders.jsonl.gz"))(t)
 }
 
 // write writes the folder, without the tensors of some names and with others more.

@@ -146,8 +146,8 @@ func (search *search) ownForms() {
 	}
 }
 
-// The passes placed by trial for a form, the factor for the best form of a place, and by how much
-// longer than the best a step may be for a place, or for other methods to cut a published order.
+// A form has so many passes placed by trial, and more times as many if it is the best of a place. An order has so
+// many passes moved. A place is searched again within near times the best step, a published order's cuts within exact.
 const (
 	effort = 150_000
 	moves  = 4_000

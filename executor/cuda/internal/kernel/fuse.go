@@ -24,8 +24,8 @@ const (
 	// sharedBytes is the dynamic shared memory of a block. A block of Hopper may have 227 KiB; the
 	// kernel declares the rest itself.
 	sharedBytes = 222 << 10
-	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. Of a larger x there
-	// are two pieces of rowBytes for each row.
+	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. A larger x has
+	// two pieces of rowBytes for each row.
 	mostStaged = 80 << 10
 )
 

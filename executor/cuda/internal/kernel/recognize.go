@@ -56,7 +56,7 @@ func (list *recognizer) norm() (*Call, int) {
 }
 
 // gemm returns the product at a place of the list as an operation: nil if kernel fused cannot
-// compute it. With norm its x is what the norm reads.
+// compute it. Its x is what the norm reads, if there is one.
 func (list *recognizer) gemm(norm *Call, at int) *operation {
 	call := list.call(at, "gemm")
 	if call == nil || call.text("form") != "nt" {

@@ -1,10 +1,7 @@
 package tables_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -24,21 +21,14 @@ import (
 // saves, are exact or refused (fixtures/oracle/README.md). It reads every fourth, with
 // PUBLISHED=all all.
 func TestPublished(t *testing.T) {
-	packed := fixtures.Must(os.ReadFile("../../../../fixtures/oracle/published.jsonl.gz"))(t)
-	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
-	data := fixtures.Must(io.ReadAll(reader))(t)
-	exact, refused, number := 0, 0, 0
-	for text := range bytes.Lines(data) {
-		number++
-		if number%4 != 0 && os.Getenv("PUBLISHED") != "all" {
+	type published struct {
+		Name string `json:"name"`
+		typeSample
+	}
+	exact, refused := 0, 0
+	for i, model := range fixtures.Must(fixtures.Rows[published]("../../../../fixtures/oracle/published.jsonl.gz"))(t) {
+		if (i+1)%4 != 0 && os.Getenv("PUBLISHED") != "all" {
 			continue
-		}
-		var model struct {
-			Name string `json:"name"`
-			typeSample
-		}
-		if err := json.Unmarshal(text, &model); err != nil {
-			t.Fatal(err)
 		}
 		graph, err := hf.FromConfig("config.json", model.Config)
 		if err != nil {

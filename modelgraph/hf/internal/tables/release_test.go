@@ -1,16 +1,10 @@
 package tables_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -20,18 +14,12 @@ import (
 // TestReleases compares the tables with builds of their releases, for classes that differ between
 // releases (fixtures/oracle/between.py).
 func TestReleases(t *testing.T) {
-	packed := fixtures.Must(os.ReadFile("../../../../fixtures/oracle/releases.jsonl.gz"))(t)
-	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
-	data := fixtures.Must(io.ReadAll(reader))(t)
+	type released struct {
+		Release string `json:"release"`
+		typeSample
+	}
 	exact, refused := make(map[string]int), make(map[string]int)
-	for text := range bytes.Lines(data) {
-		var sample struct {
-			Release string `json:"release"`
-			typeSample
-		}
-		if err := json.Unmarshal(text, &sample); err != nil {
-			t.Fatal(err)
-		}
+	for _, sample := range fixtures.Must(fixtures.Rows[released]("../../../../fixtures/oracle/releases.jsonl.gz"))(t) {
 		in := slices.IndexFunc(tables.Releases, func(r *tables.Release) bool { return r.Name == sample.Release })
 		if in < 0 {
 			t.Fatalf("there is no table of %s", sample.Release)
