@@ -16,9 +16,6 @@ import (
 func TestClassicHostile(t *testing.T) {
 	for _, tt := range []struct{ config, place, msg string }{
 		{`{"model_type": "gpt2", "n_head": 0}`, "n_head", "0 is not a size"},
-		{`{"model_type": "gpt2", "n_embd": 66, "n_head": 4}`, "n_head", "4 heads do not divide the hidden size 66"},
-		{`{"model_type": "gpt2", "n_layer": 1000000}`, "n_layer", "more than 10000 layers"},
-		{`{"model_type": "gpt2", "n_embd": 1099511627776, "n_head": 1}`, "", "larger than 2^56 bytes"},
 		{`{"model_type": "gpt2", "n_embd": -64}`, "n_embd", "-64 is not a size"},
 		{`{"model_type": "gpt2", "n_inner": 0}`, "n_inner", "0 is not a size"},
 		{`{"model_type": "opt", "num_attention_heads": 0}`, "num_attention_heads", "0 is not a size"},
@@ -27,13 +24,7 @@ func TestClassicHostile(t *testing.T) {
 		{`{"model_type": "mamba", "expand": 1099511627776}`, "expand", "more than 2^40"},
 		{`{"model_type": "mamba", "time_step_rank": "large"}`, "time_step_rank", `"large" is neither`},
 		{`{"model_type": "mamba", "conv_kernel": 0}`, "conv_kernel", "0 is not a size"},
-		{`{"model_type": "t5", "d_kv": 1099511627776, "num_heads": 1099511627776}`, "d_kv", "more than 2^40"},
-		{`{"model_type": "t5", "feed_forward_proj": "gated"}`, "feed_forward_proj", "neither an activation"},
-		{`{"model_type": "t5", "feed_forward_proj": "gated-gelu-fast"}`, "feed_forward_proj", "neither an activation"},
-		{`{"model_type": "t5", "feed_forward_proj": "gated-"}`, "feed_forward_proj", "neither an activation"},
 		{`{"model_type": "bert", "hidden_size": 100, "num_attention_heads": 12}`, "num_attention_heads", "do not divide"},
-		{`{"model_type": "bert", "add_cross_attention": true}`, "add_cross_attention", "needs is_decoder"},
-		{`{"model_type": "bert", "architectures": ["BertForPoetry"]}`, "architectures[0]", "not a class of bert"},
 		{`{"model_type": "vit", "patch_size": 0}`, "patch_size", "not sides"},
 		{`{"model_type": "vit", "image_size": 8}`, "image_size", "hold no patch"},
 		{`{"model_type": "vit", "image_size": [224, 8]}`, "image_size", "hold no patch"},

@@ -22,7 +22,11 @@ func init() {
 // deberta is configuration_deberta_v2.py: DebertaV2Config, and the attributes that the modules look
 // for next to its fields.
 type deberta struct {
-	*bert
+	hidden, vocab, positions, types, layers int64
+
+	attention  modelgraph.Attention
+	mlp        modelgraph.MLP
+	tied       bool
 	biased     bool  // positions are added to the words
 	width      int64 // of the embeddings
 	rows       int64 // of the table of relative positions; 0: none
@@ -36,12 +40,12 @@ type deberta struct {
 
 func readDeberta(cfg *config) *deberta {
 	hidden := cfg.pos(0, "hidden_size")
-	model := &deberta{bert: &bert{
+	model := &deberta{
 		hidden: hidden, vocab: cfg.pos(0, "vocab_size"), positions: cfg.pos(0, "max_position_embeddings"), types: cfg.dim(0, "type_vocab_size"),
 		layers: cfg.count(0, "num_hidden_layers"), attention: equalHeads(cfg, hidden, 0, "num_attention_heads"),
 		mlp:  modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(0, "intermediate_size"), Activation: cfg.str("", "hidden_act")},
 		tied: cfg.bool(true, "tie_word_embeddings"),
-	}}
+	}
 	if cfg.has("attention_head_size") {
 		model.attention.HeadDim = cfg.pos(0, "attention_head_size")
 	}
@@ -108,10 +112,7 @@ func (model *deberta) build(modules *builder, cfg *config, class string) {
 		if model.width != model.hidden {
 			cfg.fail("embedding_size", "%d is not hidden_size %d, which a head for every token needs here", model.width, model.hidden)
 		}
-		model.predictions(modules, false)
-		if model.tied {
-			modules.ties[len(modules.ties)-2][0] = "deberta.embeddings.word_embeddings.weight"
-		}
+		model.predictions(modules)
 	case "DebertaV2ForSequenceClassification":
 		addClassHead(modules, "classifier", cfg.pos(model.hidden, "pooler_hidden_size"), cfg.labels(), true, pooled())
 	case "DebertaV2ForMultipleChoice":
@@ -184,5 +185,23 @@ func (model *deberta) layer(modules *builder, name, table string) {
 	params = append(params, linearParams("output.dense", model.headsWidth, model.hidden, true)...)
 	modules.add(attention, model.attention, []string{modules.hidden, modules.hidden, table}, params...)
 	modules.hidden = addLayerNorm(modules, dot(attention, "output.LayerNorm"), model.hidden, attention)
-	model.feedForward(modules, name)
+	modules.add(name, model.mlp, []string{modules.hidden, modules.hidden}, join(
+		linearParams("intermediate.dense", model.hidden, model.mlp.Hidden, true),
+		linearParams("output.dense", model.mlp.Hidden, model.hidden, true))...)
+	modules.hidden = addLayerNorm(modules, dot(name, "output.LayerNorm"), model.hidden, name)
+}
+
+// predictions is a BERT's head for every token. Its bias is the decoder's under another name and
+// does not run itself.
+func (model *deberta) predictions(modules *builder) {
+	const name, decoder = "cls.predictions", "cls.predictions.decoder"
+	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
+	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: model.mlp.Activation}
+	dense := modules.add(dot(name, "transform.dense"), op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
+	modules.empty(dot(name, "transform.transform_act_fn"))
+	addClassHead(modules, decoder, model.hidden, model.vocab, false, addLayerNorm(modules, dot(name, "transform.LayerNorm"), model.hidden, dense))
+	if model.tied {
+		modules.tie("deberta.embeddings.word_embeddings.weight", dot(decoder, "weight"))
+		modules.tie(dot(name, "bias"), dot(decoder, "bias"))
+	}
 }

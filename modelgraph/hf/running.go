@@ -55,20 +55,6 @@ func (cfg *fieldReader) whole(def int64, name string) int64 {
 	return int64(number)
 }
 
-// switched reads true or false; def if the field is absent.
-func (cfg *fieldReader) switched(def bool, name string) bool {
-	v, there := cfg.members[name]
-	if !there {
-		return def
-	}
-	var on bool
-	if json.Unmarshal(v, &on) != nil || v.Kind() == 'n' {
-		cfg.unsaid(name, "%s is not true or false", short(v))
-		return def
-	}
-	return on
-}
-
 func (cfg *fieldSet) isNull(name string) bool {
 	v, there := cfg.members[name]
 	return there && v.Kind() == 'n'

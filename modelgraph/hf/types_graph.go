@@ -48,15 +48,17 @@ func graphOfTable(in *tables.Release, cfg *config, tree *tables.Tree, class *tab
 	if given {
 		graph.DType = dtype
 	}
-	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	if operates && !tree.Reviewed {
+	switch {
+	case operates && !tree.Reviewed:
 		graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their operations' sizes, not by their formulas", clipName(kind))}
+	case !tree.Runs:
+		graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
 	}
 	graph.AutoClass = in.Loader(kind, class.Class)
 	if own := nativeClass(in, cfg); own != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("auto_map: with trust_remote_code, Transformers builds a %q of the repository's own code, which may have other tensors; without, its own %s, which is counted", clipName(own), class.Class))
 	}
-	graph.Warnings = slices.Concat(graph.Warnings, noteOfTable(in, cfg, tree, operates), assumed(class.Class, named, given, dtype), choices(class.Class), tree.Root.Misspelt())
+	graph.Warnings = slices.Concat(graph.Warnings, noteOfTable(in, cfg, tree, operates), assumed(class.Class, named, given, dtype), choices(class.Class), overridden(cfg, class, graph), tree.Root.Misspelt())
 	return graph, nil
 }
 
@@ -112,6 +114,15 @@ func nativeClass(in *tables.Release, cfg *config) string {
 		return ""
 	}
 	return names[0]
+}
+
+// overridden says that T5's head shares the embedding whatever the config says, and files may hold it.
+func overridden(cfg *config, class *tables.Class, graph *modelgraph.Graph) []string {
+	if !strings.HasSuffix(class.Config, "T5Config") || class.Class[len(class.Config)-len("Config"):] != "ForConditionalGeneration" || cfg.bool(true, "tie_word_embeddings") {
+		return nil
+	}
+	shared := graph.Layers[0].Params[0]
+	return []string{fmt.Sprintf("tie_word_embeddings is false, which T5Config overrides: from the config alone the head shares the embedding; files that hold lm_head.weight (T5 v1.1, Flan-T5) load it apart, %d parameters more", tables.Elements(shared.Shape))}
 }
 
 // assumed lists values that a config alone leaves open.

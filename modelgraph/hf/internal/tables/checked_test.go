@@ -86,7 +86,13 @@ func TestCheckedRefused(t *testing.T) {
 		`{"model_type":"llama","hidden_size":1056}`:                                      `num_attention_heads: 33 numbers of a head turn`,
 		`{"model_type":"cohere2","head_dim":384}`:                                        `head_dim: 384 contradicts the 128`,
 		`{"model_type":"deepseek_v3","head_dim":128}`:                                    `head_dim: 128 contradicts the 64`,
-		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:           `is_gated_act: true contradicts feed_forward_proj "gelu"`,
+		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:           `is_gated_act: the table`,
+		`{"model_type":"gpt2","n_embd":66,"n_head":4}`:                                   `n_head: 4 heads do not divide 66`,
+		`{"model_type":"gpt2","n_layer":1000000}`:                                        `n_layer: 1000000: the table`,
+		`{"model_type":"t5","d_kv":1099511627776,"num_heads":1099511627776}`:             `d_kv: 1099511627776: the table`,
+		`{"model_type":"t5","feed_forward_proj":"gated-gelu-fast"}`:                      `feed_forward_proj: "gated-gelu-fast": the table`,
+		`{"model_type":"bert","add_cross_attention":true}`:                               `is_decoder`,
+		`{"model_type":"bert","architectures":["BertForPoetry"]}`:                        `architectures[0]: "BertForPoetry"`,
 		`{"model_type":"musicgen","text_encoder":{"model_type":"llama"}}`:                `text_encoder.model_type: AutoModelForTextEncoding of Transformers 5.24 makes no model of a "llama"`,
 		`{"model_type":"segformer","depths":[2,2,"x",2]}`:                                `depths: [2,2,"x",2]: the table`,
 		`{"model_type":"gptj","transformers_version":"9.1","n_layer":{"a":[1]}}`:         `n_layer`,
@@ -102,7 +108,6 @@ func TestTableGuards(t *testing.T) {
 	for config, field := range map[string]string{
 		`{"model_type":"hubert","architectures":["HubertModel"],"conv_dim":[24,16,24],"conv_kernel":[5,3,5],"conv_stride":[4,4,4],"num_feat_extract_layers":3}`: "",
 		`{"model_type":"llava","vision_feature_layer":[-2,-1]}`:                                                                "vision_feature_layer",
-		`{"model_type":"t5","num_hidden_layers":3}`:                                                                            "num_layers",
 		`{"model_type":"vision-encoder-decoder","encoder":{"model_type":"bert"},"decoder":{"model_type":"gpt2","n_embd":"x"}}`: "",
 	} {
 		_, err := readTypes(tables.Newest, []byte(config))

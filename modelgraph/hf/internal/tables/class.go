@@ -33,7 +33,7 @@ func (in *Release) ClassOf(file, kind string, names []string) (*Class, error) {
 // usualClass is the class of a type whose checkpoints are mostly of another class than the first of
 // [autoOrder].
 var usualClass = map[string]string{
-	"bart": "BartForConditionalGeneration", "camembert": "CamembertForMaskedLM", "electra": "ElectraForPreTraining",
+	"bart": "BartForConditionalGeneration", "bert": "BertForMaskedLM", "big_bird": "BigBirdForPreTraining", "camembert": "CamembertForMaskedLM", "electra": "ElectraForPreTraining", "longformer": "LongformerForMaskedLM",
 	"roberta": "RobertaForMaskedLM", "xlm-roberta": "XLMRobertaForMaskedLM",
 }
 

@@ -131,8 +131,8 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		}
 	case "open":
 		return of.fail("%w", errOpen)
-	case "try":
-		return of.tried(xs[0], stars)
+	case "try", "early":
+		return of.tried(op, xs[0], stars)
 	}
 	values := make([]any, len(xs))
 	for i, x := range xs {
@@ -175,8 +175,11 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 }
 
 // tried is 0 if an expression has no value, such as for an absent module. A field of the file that
-// an expression cannot read is no such case.
-func (of *evaluation) tried(x any, stars []int) any {
+// an expression cannot read is no such case. An early one has the fields before the file's aliases are set.
+func (of *evaluation) tried(op string, x any, stars []int) any {
+	if op == "early" {
+		return (&evaluation{object: of.object.early()}).eval(x, stars)
+	}
 	v := of.eval(x, stars)
 	if of.err == nil || errors.Is(of.err, errOpen) {
 		return v

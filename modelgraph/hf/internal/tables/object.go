@@ -25,6 +25,14 @@ type aliasedField struct {
 	before any
 }
 
+// early is the object before the file's aliases are set.
+func (obj *Object) early() *Object {
+	for _, field := range obj.aliased {
+		obj = obj.with(field.name, field.before)
+	}
+	return obj
+}
+
 // nowhere has no fields.
 var nowhere = &Object{class: new(ConfigClass)}
 

@@ -85,6 +85,14 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 		op.describe(&op.layers[i])
 	}
 	op.store()
+	for i := range op.layers {
+		layer := &op.layers[i]
+		for j := range layer.Params {
+			if slices.Contains(op.line.Frozen, paths.Starred(modelgraph.FullName(layer.Name, layer.Params[j].Name))) {
+				layer.Params[j].Frozen = true
+			}
+		}
+	}
 	if !op.line.reviewed {
 		op.used()
 		op.freeze()
@@ -120,7 +128,14 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 	if kind, _ := of.eval(row[1], stars).(string); kind != "" {
 		kinds, _ := row[2].(map[string]any)
 		fields, _ := kinds[kind].(map[string]any)
-		made, ok := operation(kind, of.values(fields, stars))
+		values := of.values(fields, stars)
+		if epsilon := values["epsilon"]; fields["epsilon"] != nil {
+			if n, ok := epsilon.(float64); !ok || n < 0 || n > maxNumber {
+				op.lacks = append(op.lacks, fmt.Sprintf("%v %s is not a number from 0 to 1e30", fields["epsilon"], InJSON(epsilon))[1:])
+				delete(values, "epsilon")
+			}
+		}
+		made, ok := operation(kind, values)
 		if !ok {
 			of.fail("%q has no such operation", layer.Name)
 			return
@@ -336,6 +351,9 @@ func declaredCosts(costs map[string]any) *modelgraph.Declared {
 	}
 	return &made
 }
+
+// maxNumber bounds numbers as model.json does.
+const maxNumber = 1e30
 
 func whole(v any) int64 {
 	n, _ := number(v)

@@ -53,6 +53,12 @@ type typeOperations struct {
 	Units   []string   `json:"units"` // patterns of the units with several layers
 	Joined  [][]string `json:"joined"`
 	Hollow  []string   `json:"hollow"`
+	// Frozen are parameters that no gradient reaches, with stars.
+	Frozen []string `json:"frozen"`
+	// Runs: the layers have everything for running, not for costs alone, if fields have one of the
+	// values in Knows.
+	Runs  bool             `json:"runs"`
+	Knows map[string][]any `json:"knows"`
 
 	reviewed bool
 }
@@ -111,6 +117,7 @@ type operating struct {
 	index  map[string]int    // layers by name
 	tokens map[string]int64  // of layers whose stream is fixed
 	ties   map[string]string // owners of tied tensors
+	lacks  []string          // what running needs and the config lacks
 	still  string            // the first layer that no text reaches
 }
 
@@ -237,7 +244,7 @@ func (tree *Tree) operatingGraph(class *Class, dtype modelgraph.DType, name stri
 	}
 	graph, err := modelgraph.New(name, layers, tree.Tied())
 	if err == nil && op.line.reviewed {
-		tree.Reviewed = op.describes(graph) == nil
+		tree.Reviewed, tree.Runs = op.describes(graph) == nil, op.line.Runs
 		return graph, tree.Reviewed
 	}
 	if err == nil && op.still != "" {
@@ -249,7 +256,7 @@ func (tree *Tree) operatingGraph(class *Class, dtype modelgraph.DType, name stri
 // describes gives a reviewed class's graph what its line says of the whole model.
 func (op *operating) describes(graph *modelgraph.Graph) error {
 	op.of.sizes = op.whole
-	graph.MaxSeq, graph.Hollow = whole(op.of.eval(op.line.Longest, nil)), op.line.Hollow
+	graph.MaxSeq, graph.Hollow, graph.Unknown = whole(op.of.eval(op.line.Longest, nil)), op.line.Hollow, op.unknown()
 	joined := make([][]string, len(op.line.Joined))
 	for i := range graph.Layers {
 		for j, patterns := range op.line.Joined {
@@ -260,6 +267,22 @@ func (op *operating) describes(graph *modelgraph.Graph) error {
 	}
 	alone := func(names []string) bool { return len(names) < 2 }
 	return cmp.Or(op.of.err, modelgraph.Join(graph, slices.DeleteFunc(joined, alone)))
+}
+
+// unknown are values of the config that devmap's engine does not know.
+func (op *operating) unknown() []string {
+	obj := op.of.object
+	for path, known := range op.line.Knows {
+		v, said := obj.values[path]
+		if !said {
+			v, said = obj.Extra[path]
+		}
+		if said && !slices.ContainsFunc(known, func(one any) bool { return DeepEqual(v, one) }) {
+			op.lacks = append(op.lacks, fmt.Sprintf("%s %s is not known here (known: %s)", path, InJSON(v), strings.NewReplacer("[", "", "]", "", `"`, "").Replace(InJSON(known))))
+		}
+	}
+	slices.Sort(op.lacks)
+	return slices.Compact(op.lacks)
 }
 
 // unitOf gives the unit of a name of a reviewed class.

@@ -26,6 +26,7 @@ type Tree struct {
 	lists       *paths.Tree       // of its names
 	Root        *Object           // the config
 	Reviewed    bool              // its operations were compared with measured steps
+	Runs        bool              // and have everything for running
 	linear      []string          // modules that are linear layers, if that is known of all
 	depth       int
 	checksSides bool  // images of towers hold a patch
