@@ -116,7 +116,7 @@ func nativeClass(in *tables.Release, cfg *config) string {
 	return names[0]
 }
 
-// overridden says that T5's head shares the embedding whatever the config says, and files may hold it.
+// overridden says that T5's head shares the embedding whatever the config says, and that files may have another.
 func overridden(cfg *config, class *tables.Class, graph *modelgraph.Graph) []string {
 	if !strings.HasSuffix(class.Config, "T5Config") || class.Class[len(class.Config)-len("Config"):] != "ForConditionalGeneration" || cfg.bool(true, "tie_word_embeddings") {
 		return nil
