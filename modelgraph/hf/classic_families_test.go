@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -229,6 +230,30 @@ func TestCausalLoss(t *testing.T) {
 			if heads != 1 {
 				t.Errorf("%s has %d heads", class, heads)
 			}
+		}
+	}
+}
+
+// TestFrozenByTable: no gradient reaches the pooler of BigBird's token heads, nor the global
+// projections of a Longformer without global tokens.
+func TestFrozenByTable(t *testing.T) {
+	for config, want := range map[string]int{
+		`{"model_type": "big_bird", "architectures": ["BigBirdForMaskedLM"]}`:                                            2,
+		`{"model_type": "big_bird", "architectures": ["BigBirdForSequenceClassification"]}`:                              0,
+		`{"model_type": "longformer", "num_hidden_layers": 2, "architectures": ["LongformerForMaskedLM"]}`:               12,
+		`{"model_type": "longformer", "num_hidden_layers": 2, "architectures": ["LongformerForSequenceClassification"]}`: 0,
+	} {
+		graph := fixtures.Must(FromConfig(ConfigName, []byte(config)))(t)
+		frozen := 0
+		for i := range graph.Layers {
+			for j := range graph.Layers[i].Params {
+				if graph.Layers[i].Params[j].Frozen {
+					frozen++
+				}
+			}
+		}
+		if frozen != want {
+			t.Errorf("%s: %d frozen parameters, want %d", config, frozen, want)
 		}
 	}
 }
