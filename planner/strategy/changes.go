@@ -98,6 +98,7 @@ func same(workload *costmodel.Workload) []edit {
 	add(moves && workload.OffloadActivations != "auto", "", func(w *costmodel.Workload) { w.OffloadActivations = "auto" })
 	add(moves && workload.OffloadActivations != "auto" && workload.OffloadActivations != costmodel.OffloadAll, "",
 		func(w *costmodel.Workload) { w.OffloadActivations = costmodel.OffloadAll })
+	add(workload.BuiltOn == "gpu", "", func(w *costmodel.Workload) { w.BuiltOn = "cpu" })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	note := accumulates
