@@ -91,9 +91,9 @@ func (t *Table) render() string {
 	return t.writer.Render()
 }
 
-// parts matches the parts of a word. A word breaks after them: after a dot, a dash or an underline,
-// and before and after a number.
-var parts = regexp.MustCompile(`\d+(\.\d+)*[._–,:)-]*|[^\d._–-]+[._–,:)-]*|[._–-]+`)
+// parts matches the parts of a word. A word breaks after them: after a slash, a dot, a dash or an
+// underline, and before and after a number.
+var parts = regexp.MustCompile(`\d+(\.\d+)*[/._–,:)-]*|[^\d/._–-]+[/._–,:)-]*|[/._–-]+`)
 
 // wrapLines wraps each line separately. A word that is longer than a line breaks between its parts.
 func wrapLines(cell string, width int) string {
