@@ -79,7 +79,7 @@ var fields = described([]Field{
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
 	byStrategy(unlessDefault(named("preset", trainer.Loop, trainer.Names(), func(workload *Workload) *string { return &workload.Preset })),
 		func(workload *Workload) bool { return workload.Preset == usualPreset(workload) }),
-	unlessDefault(named("built_on", "gpu", []string{"gpu", value.BuiltOnCPU}, func(workload *Workload) *string { return &workload.BuiltOn })),
+	optional(named("built_on", "", []string{value.BuiltOnGPU, value.BuiltOnCPU}, func(workload *Workload) *string { return &workload.BuiltOn })),
 	number("eval_batch", "0", func(workload *Workload) *int64 { return &workload.EvalBatch }),
 	number("eval_samples", "0", func(workload *Workload) *int64 { return &workload.EvalSamples }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),

@@ -55,9 +55,9 @@ type Rates struct {
 	// PinnedBytesPerSecond is copied from and to pinned memory of the host, each way: activations
 	// that were offloaded.
 	PinnedBytesPerSecond float64 `json:"pinned_bytes_per_second,omitzero"`
-	// The ratios are measured seconds of a run of devmap's engine over those by the rates above: of
-	// forwards, of backwards or their part to the gradient of the input, of the gradients of weights,
-	// and of the optimizer's step.
+	// A ratio divides measured seconds of devmap's engine by the seconds that the rates above predict.
+	// BackwardRatio is that of whole backwards, or of their part up to the gradient of the input.
+	// WeightsRatio is that of the other part, UpdateRatio that of the optimizer's step.
 	ForwardRatio  float64 `json:"forward_ratio,omitzero"`
 	BackwardRatio float64 `json:"backward_ratio,omitzero"`
 	WeightsRatio  float64 `json:"weights_ratio,omitzero"`

@@ -349,7 +349,9 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 	case plan.Workload.Mode == costmodel.Train:
 		name = cmp.Or(presetProgram(plan), name)
 	}
-	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) && !slices.ContainsFunc(plan.Warnings, func(note string) bool { return strings.HasPrefix(note, refuses(name)) }) {
+	input := &emit.Input{Plan: plan}
+	input.Config, _ = ask.ReadConfig(plan.Model.Source) // nil: the target refuses it if it needs one
+	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && target.Write(io.Discard, input) == nil && !slices.ContainsFunc(plan.Warnings, func(note string) bool { return strings.HasPrefix(note, refuses(name)) }) {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 	}
 	return "devmap watch " + emit.Shell(file) + " -- COMMAND"

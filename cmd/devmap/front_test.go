@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +111,7 @@ func pointsAgain(t *testing.T, open []string) (counts [3]int) {
 			Map                 json.RawMessage `json:"device_map"`
 			Schedule, Recompute string
 			Moved               string `json:"offload_activations"`
+			Devices             []contractDevice
 		}
 	}
 	if err := json.Unmarshal(fixtures.Must(os.ReadFile(file))(t), &front); err != nil {
@@ -126,6 +130,7 @@ func pointsAgain(t *testing.T, open []string) (counts [3]int) {
 		if plan.Seconds != point.Seconds || strings.Join(strings.Fields(string(plan.Map)), "") != strings.Join(strings.Fields(string(point.Map)), "") {
 			t.Errorf("%s, %s, %s: %v, %s, not %v, %s", point.Schedule, point.Recompute, moves, plan.Seconds, plan.Map, point.Seconds, point.Map)
 		}
+		checkPoint(t, model, file, point.Map, point.Devices, slices.Concat(args[2:16], again[len(args):len(args)+8]))
 		if strings.HasPrefix(point.Schedule, "v-order:") {
 			counts[0]++
 		}
@@ -138,4 +143,21 @@ func pointsAgain(t *testing.T, open []string) (counts [3]int) {
 	}
 	devmap(t, 0, "report", file, "--json")
 	return counts
+}
+
+// checkPoint follows the advice that comes with a front in place of a map.
+func checkPoint(t *testing.T, model, front string, placement []byte, devices []contractDevice, settings []string) {
+	t.Helper()
+	var errors bytes.Buffer
+	if status := run(t.Context(), []string{"check", model, front}, io.Discard, &errors); status == 0 || !strings.Contains(errors.String(), "`devmap check MODEL MAP` takes a point's device_map") {
+		t.Errorf("status %d: %s", status, errors.String())
+	}
+	saved := filepath.Join(t.TempDir(), "map.json")
+	if err := os.WriteFile(saved, placement, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var checked struct{ Devices []contractDevice }
+	if err := json.Unmarshal(devmap(t, 0, slices.Concat([]string{"check", model, saved, "--json"}, settings)...), &checked); err != nil || !reflect.DeepEqual(devices, checked.Devices) {
+		t.Errorf("%v: a point has %v, its check %v, %v", settings, devices, checked.Devices, err)
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -98,6 +99,43 @@ func TestModelsAndGPUs(t *testing.T) {
 		page = section.ReplaceAllString(page, "${1}\n"+text+"\n${3}")
 	}
 	generated(t, "docs/models-and-gpus.md", page)
+}
+
+// TestCounts compares sentences of two pages: types of the page's table, types with bands, classes with
+// operations, and releases with a table. UPDATE_GOLDEN=1 writes them.
+func TestCounts(t *testing.T) {
+	listed := 0
+	page := read(t, filepath.Join("..", "..", "docs", "models-and-gpus.md"))
+	_, table, _ := strings.Cut(page, "| Group | Types |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.SplitSeq(table, "\n") {
+		listed += 1 + strings.Count(strings.Split(row, "|")[2], ",")
+	}
+	var bands map[string]any
+	if err := json.Unmarshal([]byte(read(t, filepath.Join("..", "..", "costmodel", "estimate", "bands.json"))), &bands); err != nil {
+		t.Fatal(err)
+	}
+	operations := fixtures.Must(fixtures.Rows[struct{}](filepath.Join("..", "..", "modelgraph", "hf", "internal", "tables", "types-operations.jsonl.gz")))(t)
+	said, err := shell(repository(t), "devmap inspect llama-3.2-1b --transformers 1.0")
+	releases := regexp.MustCompile(`of (5\.\d+ to 5\.\d+)`).FindStringSubmatch(said)
+	if err == nil || releases == nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for _, name := range []string{"models-and-gpus.md", "limits.md"} {
+		page := read(t, filepath.Join("..", "..", "docs", name))
+		for sentence, figure := range map[string]string{
+			`devmap predicts peaks of (\d+) model types`:                       fmt.Sprint(listed),
+			`- (\d+) model types were compared`:                                fmt.Sprint(len(bands)),
+			`what layers compute\S* in (\d+) classes`:                          fmt.Sprint(len(operations)),
+			`(?:modules|types|from) (?:of Transformers )?(5\.\d+[^.]*\.\d+)\b`: releases[1],
+		} {
+			at := regexp.MustCompile(sentence).FindAllStringSubmatchIndex(page, -1)
+			for _, found := range slices.Backward(at) {
+				page = page[:found[2]] + figure + page[found[3]:]
+			}
+		}
+		generated(t, "docs/"+name, page)
+	}
 }
 
 var modelType = regexp.MustCompile(`"model_type": *"([^"]+)"`)

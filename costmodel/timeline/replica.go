@@ -36,7 +36,7 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Step, error) {
 	}
 	resident := ResidentOn(table, table.InputDevice, dev, false)
 	resident.Prepared = prepared(table, all)
-	if there := !table.Flat && !value.OnHost(table.Workload.BuiltOn, table.Workload.Quantize); there && resident.Prepared+dev.ContextBytes > dev.Budget() {
+	if there := !table.Flat && table.Workload.BuiltOn != value.BuiltOnGPU && !value.OnHost(table.Workload.BuiltOn, table.Workload.Quantize); there && resident.Prepared+dev.ContextBytes > dev.Budget() {
 		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
 	}
 	return Step{parts: append([]producer{engine(table, all, resident)}, between(table, all, &resident, engine)...)}, nil

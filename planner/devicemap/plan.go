@@ -140,7 +140,7 @@ func (err *severalError) Error() string { return err.Words(costmodel.Setting.Str
 
 // Words returns the message. name formats its settings.
 func (err *severalError) Words(name func(costmodel.Setting) string) string {
-	msg := costmodel.Messagef("%q holds several maps: save one of its points' device_map, plan again with a point's %v and %v, or plan with %v or memory", frontVersion, costmodel.Setting{Field: "schedule"}, costmodel.Setting{Field: "recompute"}, costmodel.Set("objective", "time"))
+	msg := costmodel.Messagef("%q holds several maps: `devmap check MODEL MAP` takes a point's device_map, saved alone, with the point's %v and %v; a plan is of one map, as with %v or memory", frontVersion, costmodel.Setting{Field: "schedule"}, costmodel.Setting{Field: "recompute"}, costmodel.Set("objective", "time"))
 	return (&modelgraph.SyntaxError{File: err.file, Place: "format_version", Msg: msg.Words(name)}).Error()
 }
 

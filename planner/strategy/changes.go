@@ -94,10 +94,10 @@ func same(workload *costmodel.Workload) []edit {
 	add(slices.Contains([]string{"", costmodel.RecomputeNone, "selective"}, workload.Recompute) || workload.ListsRecomputed(), "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(workload.ListsRecomputed(), "", func(w *costmodel.Workload) { w.Recompute = "auto" })
-	moves := workload.Runtime == costmodel.Devmap && workload.Strategy.Traits().Staged
-	add(moves && workload.OffloadActivations != "auto", "", func(w *costmodel.Workload) { w.OffloadActivations = "auto" })
-	add(moves && workload.OffloadActivations != "auto" && workload.OffloadActivations != costmodel.OffloadAll, "",
-		func(w *costmodel.Workload) { w.OffloadActivations = costmodel.OffloadAll })
+	moves := workload.Runtime == costmodel.Devmap && workload.Strategy.Traits().Staged && workload.OffloadActivations != "auto"
+	add(moves, "", func(w *costmodel.Workload) { w.OffloadActivations = "auto" })
+	add(moves && workload.OffloadActivations != costmodel.OffloadAll, "", func(w *costmodel.Workload) { w.OffloadActivations = costmodel.OffloadAll })
+	add(workload.BuiltOn == "gpu", "", func(w *costmodel.Workload) { w.BuiltOn = "cpu" })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	note := accumulates

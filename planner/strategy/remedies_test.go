@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,24 @@ func TestRemedies(t *testing.T) {
 				checkPlanned(t, &changes[i])
 			}
 		})
+	}
+}
+
+// A model that the user builds on the GPU stays there, so that the plan does not fit. A model of
+// an open place is on the CPU if the GPU is too small.
+func TestBuiltOn(t *testing.T) {
+	for at, fits := range map[string]bool{"": true, "cpu": true, "gpu": false} {
+		workload := under(adapters(training(1), 8), costmodel.FSDP)
+		workload.Preset, workload.BuiltOn, workload.Recompute, workload.Seq = "transformers", at, costmodel.RecomputeFull, 512
+		asked := problem(t, "llama-3.1-8b", "v100-16gb", 8, workload)
+		_, err := planner.Solve(t.Context(), asked, planner.Settings{})
+		if large := (*planner.InfeasibleError)(nil); fits && err != nil || !fits && !errors.As(err, &large) {
+			t.Errorf("built on %q: %v", at, err)
+		}
+		changes := strategy.Smallest(t.Context(), asked, strategy.Options{})
+		if !fits && !slices.ContainsFunc(changes, func(change strategy.Change) bool { return strings.HasPrefix(what(&change), "built_on=cpu") }) {
+			t.Errorf("no built_on=cpu among %q", whats(changes))
+		}
 	}
 }
 

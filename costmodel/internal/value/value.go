@@ -43,8 +43,11 @@ const (
 	AdaptersBF16 = "bf16" // or fp16, as the base is
 )
 
-// BuiltOnCPU says that the model is in host memory until the engine cuts it.
-const BuiltOnCPU = "cpu"
+// Where the whole model is until the engine cuts it; empty: on the GPU, if it fits there.
+const (
+	BuiltOnCPU = "cpu"
+	BuiltOnGPU = "gpu"
+)
 
 // How the language model's loss is computed; empty: eager.
 const (

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -60,6 +61,13 @@ func (board *board) fail(err error) {
 			board.fault = err
 		}
 	})
+}
+
+// spoiledAfter reports that the step ends because of a NaN that later lines have made. A host's call
+// before them may end the step, and then nobody asked for what they make.
+func (board *board) spoiledAfter(given int) bool {
+	value := (*executor.ValueError)(nil)
+	return errors.As(board.fault, &value) && board.valueGiven >= given
 }
 
 func (board *board) failed() error {

@@ -80,6 +80,42 @@ func TestLastFence(t *testing.T) {
 	}
 }
 
+// TestStopBeforeNaN: if the host's call of a fence ends the step, a NaN of the decode after the fence
+// is no error. A NaN of what runs before it is.
+func TestStopBeforeNaN(t *testing.T) {
+	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 result\n0.0 compute forward a mb0 >out\n0.1 compute fence\n0.2 compute decode a mb0 >out\n0.3 compute fence\n")
+	const before, stop, after = 0, 1, 2
+	for late, spoiled := range map[bool]int32{true: after, false: before} {
+		for seed := range uint64(8) {
+			scheduler, _ := open(t, of, false, seed)
+			work := scheduler.Work
+			scheduler.Work = func(index int32) (*Work, error) {
+				made, err := work(index)
+				if err == nil && index == spoiled {
+					made.Ended = func() *executor.ValueError { return &executor.ValueError{Unit: "a"} }
+				}
+				return made, err
+			}
+			took := false
+			_, err := scheduler.Step(context.Background(), &executor.Step{
+				Number: 1,
+				Copies: func(int32) (offset, bytes int64) { return 0, 8 },
+				Copied: func(index int32, _ []byte) error {
+					if index != stop {
+						return nil
+					}
+					time.Sleep(time.Millisecond) // the device is ahead by now
+					took = true
+					return executor.ErrStop
+				},
+			})
+			if value := (*executor.ValueError)(nil); late && (err != nil || !took) || !late && !errors.As(err, &value) {
+				t.Errorf("late %v, seed %d: called %v, %v", late, seed, took, err)
+			}
+		}
+	}
+}
+
 // TestChains: in programs with random decodes and waits, a chain ends exactly where one call may not
 // give the next line.
 func TestChains(t *testing.T) {

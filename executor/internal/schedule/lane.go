@@ -20,11 +20,12 @@ type lane struct {
 	computed *Work
 	// then is the host's call for when the queue has come to parked; calling: the call runs.
 	// Until it has ended nothing that may call the host is given to the queue. thenAt is the call's
-	// instruction.
-	then    func() error
-	thenAt  int32
-	calling bool
-	called  chan error
+	// instruction, thenGiven how many lines of all lanes were given before it.
+	then      func() error
+	thenAt    int32
+	thenGiven int
+	calling   bool
+	called    chan error
 	// pending are moments that the queue has not reached, in order. ended is how many lines are
 	// known to have ended. Both are under the board's lock.
 	pending []moment
@@ -125,6 +126,7 @@ func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err erro
 // park has the host call a function when the queue has come here.
 func (lane *lane) park(then func() error) error {
 	lane.then, lane.thenAt = then, lane.lines[lane.next]
+	lane.board.reads(func() bool { lane.thenGiven = lane.board.given; return true })
 	return lane.queue.Record(lane.parked)
 }
 

@@ -59,7 +59,7 @@ func (lane *lane) answer() error {
 		return nil
 	}
 	if !lane.calling {
-		if lane.draining {
+		if lane.draining && !lane.board.reads(func() bool { return lane.board.spoiledAfter(lane.thenGiven) }) {
 			return nil // the step ends: the function is not called any more
 		}
 		ended, err := lane.parked.Ended()
@@ -80,7 +80,12 @@ func (lane *lane) answer() error {
 	select {
 	case err := <-lane.called:
 		lane.then = nil
-		lane.board.post(func() { lane.calling = false })
+		lane.board.post(func() {
+			lane.calling = false
+			if errors.Is(err, executor.ErrStop) && lane.board.spoiledAfter(lane.thenGiven) {
+				lane.board.fault = err
+			}
+		})
 		return lane.at(lane.thenAt, err)
 	default:
 		return nil

@@ -106,8 +106,11 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	return append(out, targetNotes(request, workload)...)
 }
 
-// targetNotes names the modules with adapters if the user named none.
+// targetNotes names the modules with adapters if the user named none, and says that rank 0 has none.
 func targetNotes(request *Request, workload *costmodel.Workload) []string {
+	if workload.LoRARank == 0 && workload.Mode == costmodel.Train && request.Given("lora-rank") {
+		return []string{"--lora-rank 0 has no adapters, so that all weights are trained: --lora-rank 16 trains adapters alone"}
+	}
 	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") || presetSets(workload.Preset, "lora_targets") {
 		return nil
 	}

@@ -281,6 +281,9 @@ func TestPresetNotes(t *testing.T) {
 		words, part string
 		said        bool
 	}{
+		{"--mode train --lora-rank 0", "all weights are trained: --lora-rank 16", true},
+		{"--mode train", "all weights are trained", false},
+		{"--mode train --lora-rank 8 --lora-targets q_proj", "all weights are trained", false},
 		{"--preset ms-swift", "counts as a label", true},
 		{"--preset ms-swift --label-tokens 100", "counts as a label", false},
 		{"--preset ms-swift --micro-batches 4 --batch 4", "gradient accumulation is", false},

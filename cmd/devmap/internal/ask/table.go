@@ -186,7 +186,7 @@ var ofWorkload = map[string]flag{
 		},
 	},
 	"built_on": {
-		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep, notPrepared},
+		help: "FSDP2's whole model: {values} [gpu if it fits]", idle: []*idleness{noStep, notPrepared},
 	},
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),

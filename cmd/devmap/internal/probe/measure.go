@@ -221,7 +221,7 @@ func timed(mode costmodel.Mode, precision costmodel.Precision, batch int64) cost
 }
 
 // model times steps of a model, with the largest batch that fits, as a GPU's rates need much work. It
-// returns the batch.
+// returns the batch. Forwards alone take as long in sum with any batch, so that the power is steady.
 func (tally *tally) model(ctx context.Context, gpu int, config string, workload costmodel.Workload, steps int64, on *costmodel.Topology) (int64, error) {
 	for {
 		job, err := probeJob(config, workload, on)
@@ -233,8 +233,17 @@ func (tally *tally) model(ctx context.Context, gpu int, config string, workload 
 		if !errors.As(err, &noMemory) || workload.Batch == 1 {
 			return workload.Batch, err
 		}
-		workload.Batch /= 2
+		steps = halved(&workload, steps)
 	}
+}
+
+// halved halves a batch. It returns the steps to time then: of forwards alone twice as many.
+func halved(workload *costmodel.Workload, steps int64) int64 {
+	workload.Batch /= 2
+	if workload.Mode == costmodel.Infer {
+		return 2 * steps
+	}
+	return steps
 }
 
 // copies times copies inside GPUs, to and from the host, and between GPUs.

@@ -75,6 +75,15 @@ func TestProbeJobs(t *testing.T) {
 	if got := (&tally{products: work{8e14, 1}}).settling(); got != int64(3*8e14/products) {
 		t.Errorf("%d forwards", got)
 	}
+	for _, mode := range []costmodel.Mode{costmodel.Infer, costmodel.Train} {
+		part, steps := timed(mode, costmodel.BF16True, wideBatch), int64(10)
+		for range 2 {
+			steps = halved(&part, steps)
+		}
+		if sequences := part.Batch * steps; part.Batch != 1 || mode == costmodel.Infer && sequences != 10*wideBatch || mode == costmodel.Train && steps != 10 {
+			t.Errorf("%s: %d steps of %d sequences", mode, steps, part.Batch)
+		}
+	}
 	for _, config := range timedModels {
 		job := fixtures.Must(probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.FP32True, Batch: 1, MicroBatches: 1, Seq: 2048}, &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Train)}}))(t)
 		optimizer := updating(job.Recipe)

@@ -1,16 +1,11 @@
 package tables_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -32,19 +27,8 @@ func TestComponentTypes(t *testing.T) {
 // compareComponents compares the table with samples.
 func compareComponents(t *testing.T, path string) {
 	t.Helper()
-	packed := fixtures.Must(os.ReadFile(path))(t)
-	data := packed
-	if reader, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
-		if data, err = io.ReadAll(reader); err != nil {
-			t.Fatal(err)
-		}
-	}
 	exact, refused, wrong := 0, 0, 0
-	for text := range bytes.Lines(data) {
-		var sample typeSample
-		if err := json.Unmarshal(text, &sample); err != nil {
-			t.Fatal(err)
-		}
+	for _, sample := range fixtures.Must(fixtures.Rows[typeSample](path))(t) {
 		tree, err := readComponent(sample.Config)
 		switch {
 		case errors.As(err, new(*tables.Error)) || errors.As(err, new(*modelgraph.SyntaxError)):

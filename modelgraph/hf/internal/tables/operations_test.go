@@ -1,9 +1,6 @@
 package tables_test
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -31,14 +28,11 @@ func TestOperations(t *testing.T) {
 		file = own
 	}
 	var known, without, refused, reviewed int
-	for line := range unpackedLines(t, file) {
-		var row struct {
-			Config json.RawMessage     `json:"config"`
-			Layers [][]json.RawMessage `json:"layers"`
-		}
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatal(err)
-		}
+	type sample struct {
+		Config json.RawMessage     `json:"config"`
+		Layers [][]json.RawMessage `json:"layers"`
+	}
+	for _, row := range fixtures.Must(fixtures.Rows[sample](file))(t) {
 		config := fixtures.Must(parse(row.Config))(t)
 		if class, err := tables.Newest.ClassOf("config.json", config.Type, config.Names); err == nil && class.IsReviewed() { // the exporter sees fewer fields
 			reviewed++
@@ -190,15 +184,12 @@ var asReaders = strings.Fields(`apertus arcee bitnet cohere cwm deepseek_v3 erni
 // TestOperationsOfReaders: operations, inputs and streams equal the readers'.
 func TestOperationsOfReaders(t *testing.T) {
 	compared := make(map[string]int)
-	for line := range unpackedLines(t, "../../../../fixtures/oracle/families.jsonl.gz") {
-		var row struct {
-			Config json.RawMessage `json:"config"`
-		}
+	for _, row := range fixtures.Must(fixtures.Rows[struct{ Config json.RawMessage }]("../../../../fixtures/oracle/families.jsonl.gz"))(t) {
 		var named struct {
 			Kind string `json:"model_type"`
 		}
-		if json.Unmarshal(line, &row) != nil || json.Unmarshal(row.Config, &named) != nil {
-			t.Fatalf("%.80s", line)
+		if err := json.Unmarshal(row.Config, &named); err != nil {
+			t.Fatal(err)
 		}
 		reader, err := hf.FromConfig("config.json", row.Config)
 		if err != nil || !slices.Contains(asReaders, named.Kind) {
@@ -222,25 +213,6 @@ func TestOperationsOfReaders(t *testing.T) {
 	for _, kind := range asReaders {
 		if compared[kind] == 0 {
 			t.Errorf("no config of a %s has operations in the table", kind)
-		}
-	}
-}
-
-// unpackedLines are the lines of a packed file.
-func unpackedLines(t *testing.T, file string) func(func([]byte) bool) {
-	t.Helper()
-	packed := fixtures.Must(os.ReadFile(file))(t)
-	unpacked := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
-	return func(yield func([]byte) bool) {
-		lines := bufio.NewScanner(unpacked)
-		lines.Buffer(nil, 64<<20)
-		for lines.Scan() {
-			if !yield(lines.Bytes()) {
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			t.Error(err)
 		}
 	}
 }

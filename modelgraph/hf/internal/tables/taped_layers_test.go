@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/paths"
 	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
@@ -21,13 +22,7 @@ func TestTapedLayers(t *testing.T) {
 	}
 	all := make(map[string]*reader)
 	for _, file := range []string{"../../../../fixtures/oracle/peaks.jsonl.gz", "../../../../fixtures/oracle/peaks_sweep.jsonl.gz"} {
-		for line := range unpackedLines(t, file) {
-			var row struct {
-				Config json.RawMessage
-			}
-			if err := json.Unmarshal(line, &row); err != nil {
-				t.Fatal(err)
-			}
+		for _, row := range fixtures.Must(fixtures.Rows[struct{ Config json.RawMessage }](file))(t) {
 			graph, err := hf.FromConfig("config.json", row.Config, tables.Newest.Name)
 			if err != nil || graph.Class == "" {
 				continue

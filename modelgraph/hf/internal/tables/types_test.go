@@ -1,13 +1,10 @@
 package tables_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -105,9 +102,6 @@ func TestTypes(t *testing.T) {
 	if path == "" {
 		path = "../../../../fixtures/oracle/types.jsonl.gz"
 	}
-	packed := fixtures.Must(os.ReadFile(path))(t)
-	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
-	data := fixtures.Must(io.ReadAll(reader))(t)
 	in := tables.Newest
 	for _, r := range tables.Releases {
 		if strings.HasPrefix(os.Getenv("DEVMAP_TYPES_OF"), r.Name) {
@@ -117,13 +111,7 @@ func TestTypes(t *testing.T) {
 	exact, refused, wrong := 0, 0, 0
 	configs := make(map[string][2]int) // by type: exact ones, all
 	read := make(map[string]bool)      // classes with an exact one
-	at := -1
-	for text := range bytes.Lines(data) {
-		at++
-		var sample typeSample
-		if err := json.Unmarshal(text, &sample); err != nil {
-			t.Fatal(err)
-		}
+	for at, sample := range fixtures.Must(fixtures.Rows[typeSample](path))(t) {
 		tree, err := readTypes(in, sample.Config)
 		var named struct {
 			Type    string   `json:"model_type"`
