@@ -68,8 +68,11 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 		read, product = 2, scores
 	}
 	scan := wide + inner + raw + scores + (4*wide+2*scores+3*inner+(2*chunks+1)*state)/read + inputs + turned + shape.casts(1, op.Dim, shape.Weights)
-	// The gated norm's input, the gate with its activation, both products, and the last projection's input.
-	cost.Memory.Saved = scan + 5*raw + element*tokens*op.Inner
+	norm := 5*raw + element*tokens*op.Inner // its input, the gate with its activation, both products, and the last projection's input
+	if shape.Frozen {                       // weights of the sum's input, of the norm and of the projection have no gradients
+		scan, norm = scan-inner, 4*raw
+	}
+	cost.Memory.Saved = scan + norm
 	// Variables of the function: the scores, B, C and their decay, forms of the input, states.
 	live := stream + inputs + turned + 3*wide + 3*scores + 2*inner + (chunks+1)*state + cost.Memory.KV
 	cost.Memory.Forward = live + max(wide+2*inner+chunks*state, 5*inner, 2*(chunks+1)*state)
