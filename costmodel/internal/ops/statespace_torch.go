@@ -88,5 +88,8 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 		// The scores' moment: gradients of them, their decay and product, of B, C and the input.
 		backwardPoint{stream/2 + 2*wide + 2*scores + 3*inner - element*tokens*op.Inner - 5*raw - 2*wide - 3*inner - (2*chunks+1)*state, matrix, 0},
 	)
+	if read == 2 { // the product of B and its decay: gradients of C, of it in fp32 and of both factors, whose copies were 16-bit
+		cost.peak(backwardPoint{stream/2 + 4*wide + 5*inner/2 - 5*raw - (2*wide+2*inner+(2*chunks+1)*state)/2, matrix, 0})
+	}
 	return cost
 }
