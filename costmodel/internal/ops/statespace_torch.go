@@ -63,9 +63,9 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 	// over states. The states follow, with the first state.
 	// Under autocast bmm reads and gives 16 bits: the copies are half as large, and the product in
 	// fp32 is a variable only.
-	read, product := int64(1), int64(0)
-	if MixedPrecision(shape.Precision) {
-		read, product = 2, scores
+	read, product, results := int64(1), int64(0), 5*inner
+	if MixedPrecision(shape.Precision) { // C has a 16-bit form and its copy at once
+		read, product, results = 2, scores, max(results, inner+wide/2)
 	}
 	scan := wide + inner + raw + scores + (4*wide+2*scores+3*inner+(2*chunks+1)*state)/read + inputs + turned + shape.casts(1, op.Dim, shape.Weights)
 	norm := 5*raw + element*tokens*op.Inner // its input, the gate with its activation, both products, and the last projection's input
@@ -78,7 +78,7 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 	cost.Memory.Forward = live + max(wide+2*inner+chunks*state, 5*inner, 2*(chunks+1)*state)
 	if shape.Train {
 		// Those that autograd does not keep: C, the decay of B, three results and their sum with its copy.
-		cost.Memory.Forward = stream + max(scan+product+2*wide+5*inner+state+(inner+(chunks+1)*state)/read+turned, cost.Memory.Saved+raw)
+		cost.Memory.Forward = stream + max(scan+product+2*wide+results+state+(inner+(chunks+1)*state)/read+turned, cost.Memory.Saved+raw)
 	}
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim)
 	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
