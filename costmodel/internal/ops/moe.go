@@ -10,7 +10,15 @@ type moe struct {
 
 // shared returns the shared experts as one feed-forward network.
 func (op moe) shared() mlp {
-	return mlp{MLP: modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true, Activation: op.Activation}}
+	return mlp{MLP: modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: op.matrices() == 3, Activation: op.Activation}}
+}
+
+// matrices is how many an expert has: NemotronHExperts has no gate.
+func (op moe) matrices() int64 {
+	if op.Activation == "relu2" {
+		return 2
+	}
+	return 3
 }
 
 // cost follows the grouped_mm path of integrations/moe.py: each token's TopK copies pass gate_up
@@ -26,17 +34,17 @@ func (op moe) cost(shape *Shape) Cost {
 	}
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: stream}
-	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
+	cost.FLOPs = 2*float64(rows)*float64(op.matrices()*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
 	// Gathered input, gate and up, activation, product, expert output; then
-	// the router's softmax, indices, permutations and weights.
-	cost.Memory.Saved = rows*((element+inner)*op.Dim+4*inner*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
+	// the router's softmax, indices, permutations and weights. Squared ReLU keeps its result and the square.
+	cost.Memory.Saved = rows*((element+inner)*op.Dim+(2*op.matrices()-2)*inner*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
 	cost.Casts = shape.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
 	if op.Dense {
 		cost.Casts += shape.casts(0, 0, 3*op.Experts*op.Dim*op.Hidden)
 	}
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
-	work := rows * (element*op.Dim + 4*inner*op.Hidden)
+	work := rows * (element*op.Dim + (op.matrices()+1)*inner*op.Hidden)
 	// The gathered input, the experts' output, that times the weights, and the
 	// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
 	weighted := op.weighted(shape) * rows * op.Dim
@@ -46,7 +54,7 @@ func (op moe) cost(shape *Shape) Cost {
 	}
 	if op.SharedHidden > 0 {
 		own := *shape
-		own.Weights = 3 * op.Dim * op.SharedHidden
+		own.Weights = op.matrices() * op.Dim * op.SharedHidden
 		shared := op.shared().cost(&own)
 		cost.Memory.Saved += shared.Memory.Saved
 		cost.Casts += shared.Casts
@@ -71,6 +79,14 @@ func (op moe) cost(shape *Shape) Cost {
 	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
 	if op.Dense {
 		op.denseBack(&cost, shape, down)
+		return cost
+	}
+	if op.matrices() == 2 { // the shared experts have run backward
+		back, grads := stream-2*element*op.SharedHidden*tokens, shape.weightBytes()*2*op.Dim*op.SharedHidden
+		cost.peak( // the square's gradient and what pow's backward makes, then the gradients of relu's input and of up's
+			backwardPoint{back + rows*element*(3*op.Hidden-op.Dim), min(shape.NewGrads, down+grads), down},
+			backwardPoint{back - rows*element*op.Hidden, shape.NewGrads, down},
+		)
 		return cost
 	}
 	cost.peak(

@@ -111,7 +111,10 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 // freeze keeps the scan's backward: gradients of its tensors reach the adapters of earlier
 // projections, although no weight is trained.
 func (op stateSpace) freeze(cost *Cost, shape *Shape) {
+	inputs, _ := shape.adapters()
+	forward := cost.Memory.Forward + shape.unfusedSaved(inputs, nil, false)
 	frozenOther(cost, shape)
+	cost.Memory.Forward = max(forward, cost.Memory.Saved+shape.work()) // an adapter's work is before the scan or after it
 	scan := *shape
 	scan.NewGrads = 0
 	cost.peak(backwardPoint{op.cost(&scan).Memory.Backward, 0, 0})

@@ -63,19 +63,22 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 	// over states. The states follow, with the first state.
 	// Under autocast bmm reads and gives 16 bits: the copies are half as large, and the product in
 	// fp32 is a variable only.
-	read, product := int64(1), int64(0)
-	if MixedPrecision(shape.Precision) {
-		read, product = 2, scores
+	read, product, results := int64(1), int64(0), 5*inner
+	if MixedPrecision(shape.Precision) { // C has a 16-bit form and its copy at once
+		read, product, results = 2, scores, max(results, inner+wide/2)
 	}
 	scan := wide + inner + raw + scores + (4*wide+2*scores+3*inner+(2*chunks+1)*state)/read + inputs + turned + shape.casts(1, op.Dim, shape.Weights)
-	// The gated norm's input, the gate with its activation, both products, and the last projection's input.
-	cost.Memory.Saved = scan + 5*raw + element*tokens*op.Inner
+	norm := 5*raw + element*tokens*op.Inner // its input, the gate with its activation, both products, and the last projection's input
+	if shape.Frozen {                       // weights of the sum's input, of the norm and of the projection have no gradients
+		scan, norm = scan-inner, 4*raw
+	}
+	cost.Memory.Saved = scan + norm
 	// Variables of the function: the scores, B, C and their decay, forms of the input, states.
 	live := stream + inputs + turned + 3*wide + 3*scores + 2*inner + (chunks+1)*state + cost.Memory.KV
 	cost.Memory.Forward = live + max(wide+2*inner+chunks*state, 5*inner, 2*(chunks+1)*state)
 	if shape.Train {
 		// Those that autograd does not keep: C, the decay of B, three results and their sum with its copy.
-		cost.Memory.Forward = stream + max(scan+product+2*wide+5*inner+state+(inner+(chunks+1)*state)/read+turned, cost.Memory.Saved+raw)
+		cost.Memory.Forward = stream + max(scan+product+2*wide+results+state+(inner+(chunks+1)*state)/read+turned, cost.Memory.Saved+raw)
 	}
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim)
 	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
@@ -85,5 +88,8 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 		// The scores' moment: gradients of them, their decay and product, of B, C and the input.
 		backwardPoint{stream/2 + 2*wide + 2*scores + 3*inner - element*tokens*op.Inner - 5*raw - 2*wide - 3*inner - (2*chunks+1)*state, matrix, 0},
 	)
+	if read == 2 { // the product of B and its decay: gradients of C, of it in fp32 and of both factors, whose copies were 16-bit
+		cost.peak(backwardPoint{stream/2 + 4*wide + 5*inner/2 - 5*raw - (2*wide+2*inner+(2*chunks+1)*state)/2, matrix, 0})
+	}
 	return cost
 }
