@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 func init() {
@@ -69,6 +70,9 @@ func t5Activation(cfg *config) (name string, gated bool) {
 	act, gated := strings.CutPrefix(proj, "gated-")
 	if act == "" || act == "gated" || strings.Contains(act, "-") {
 		cfg.fail(field, "%q is neither an activation nor gated-<activation>", proj)
+	}
+	if !tables.Activation[act] {
+		cfg.fail(field, tables.NoActivation, clipName(act), cfg.shared.in.Name)
 	}
 	if cfg.said("is_gated_act") && cfg.flag("is_gated_act") != gated {
 		cfg.fail("is_gated_act", "%t contradicts %s %q: some releases of Transformers take one, some the other; make them agree", !gated, field, proj)
