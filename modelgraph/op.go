@@ -125,6 +125,8 @@ type Attention struct {
 	Joint bool `json:"joint,omitzero"`
 	// Bidirectional: no causal mask, and no KV cache.
 	Bidirectional bool `json:"bidirectional,omitzero"`
+	// Uncached: the mask is causal, and the forward has no KV cache (CLIP's text model, GPT-1).
+	Uncached bool `json:"uncached,omitzero"`
 	// Eager: a bias on the scores (T5, BLOOM's ALiBi) or a soft cap forces
 	// the score matrix into memory.
 	Eager bool `json:"eager,omitzero"`

@@ -2,6 +2,7 @@ package estimate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -75,5 +76,31 @@ func TestPublishedKVCaches(t *testing.T) {
 				t.Errorf("%s, a prompt of %d tokens: %s GiB, want %s", c.name, prompt, s, c.want)
 			}
 		}
+	}
+}
+
+// TestNoCache: models whose causal attention takes no cache in Transformers 5.24 have none, and other models have
+// one: a forward without gradients, with use_cache, made a Cache or did not (fixtures/oracle/README.md).
+func TestNoCache(t *testing.T) {
+	for config, cached := range map[string]bool{
+		`{"model_type": "clip_text_model", "architectures": ["CLIPTextModel"]}`:                                      false,
+		`{"model_type": "clip_text_model", "architectures": ["CLIPTextModelWithProjection"]}`:                        false,
+		`{"model_type": "clip", "architectures": ["CLIPModel"]}`:                                                     false,
+		`{"model_type": "clipseg", "architectures": ["CLIPSegModel"]}`:                                               false,
+		`{"model_type": "metaclip_2", "architectures": ["MetaClip2Model"]}`:                                          false,
+		`{"model_type": "openai-gpt", "architectures": ["OpenAIGPTLMHeadModel"]}`:                                    false,
+		`{"model_type": "megatron-bert", "architectures": ["MegatronBertForCausalLM"]}`:                              false,
+		`{"model_type": "megatron-bert", "architectures": ["MegatronBertForCausalLM"], "is_decoder": true}`:          true,
+		`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}`:                                               true,
+		`{"model_type": "mpt", "architectures": ["MptForCausalLM"]}`:                                                 true,
+		`{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "n_positions": 512, "num_layers": 2}`: true,
+	} {
+		if got := sum(kvBytes(t, config, 64, 0)); got > 0 != cached {
+			t.Errorf("%s: a KV cache of %d bytes", config, got)
+		}
+	}
+	g := fixtures.Must(hf.FromConfig("config.json", []byte(`{"model_type": "openai-gpt", "architectures": ["OpenAIGPTLMHeadModel"]}`)))(t)
+	if _, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Infer, Seq: 64, NewTokens: 8}); err == nil || !strings.Contains(err.Error(), "no KV cache") {
+		t.Errorf("GPT-1 generates 8 tokens: %v", err)
 	}
 }

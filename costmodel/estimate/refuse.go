@@ -56,13 +56,13 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	if workload.NewTokens == 0 || graph.Family == "" {
 		return nil
 	}
-	causal, encodes, head := false, false, generates.MatchString(graph.Class)
+	causal, encodes, uncached, head := false, false, false, generates.MatchString(graph.Class)
 	for i := range graph.Layers {
 		switch op := graph.Layers[i].Op.(type) {
 		case modelgraph.StateSpace:
 			causal = true
 		case modelgraph.Attention:
-			causal, encodes = causal || !op.Bidirectional && !op.Cross, true
+			causal, encodes, uncached = causal || !op.Bidirectional && !op.Cross, true, uncached || op.Uncached
 		case modelgraph.Head:
 			head = head || !op.Pooled && !labels.MatchString(graph.Class)
 		}
@@ -73,6 +73,8 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 		return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, leave)
 	case !head && graph.Class != "":
 		return refuse("new_tokens", workload.NewTokens, "%s has no head of a language model, and generates no tokens: leave %v out", graph.Class, leave)
+	case uncached:
+		return refuse("new_tokens", workload.NewTokens, "%s has no KV cache, so each new token is a forward of all tokens: leave %v out, and count the new tokens in %v", graph.Class, leave, costmodel.Setting{Field: "seq"})
 	}
 	return nil
 }

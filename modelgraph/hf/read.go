@@ -50,7 +50,14 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := cmp.Or(cfg.choose(transformers), cfg.checkRotation()); err != nil {
+	kinds := []string{"rope_type", "type"}
+	switch {
+	case cfg.said("auto_map"): // the repository's own code may know other types of RoPE
+		kinds = nil
+	case strings.HasPrefix(cfg.lenient("model_type"), "gemma3"):
+		kinds = kinds[:1]
+	}
+	if err := cmp.Or(cfg.choose(transformers), cfg.checkRotation(kinds...)); err != nil {
 		return nil, nil, nil, err
 	}
 	f, class, foreign, err := familyOf(cfg)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
 )
 
 // ropeConfig is the RoPE parameters of one kind of layer, with the config around them.
@@ -42,21 +43,52 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	return rope.rotation("rope_theta", 10_000)
 }
 
-// checkRotation refuses rope_scaling and rope_parameters that are not objects, in this config and
-// its inner ones. No config class of Transformers takes them (RotaryEmbeddingConfigMixin).
-func (cfg *config) checkRotation() error {
+// checkRotation refuses values that no forward takes, in this config and its inner ones: rope_scaling and rope_parameters
+// that are not objects (RotaryEmbeddingConfigMixin), their unknown types, and windows that are no numbers (masking_utils.py).
+// Gemma 3 does not read the older name of a type (configuration_gemma3.py, convert_rope_params_to_dict).
+func (cfg *config) checkRotation(names ...string) error {
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
 		if v, there := cfg.members[name]; there && !empty(v) && v.Kind() != '{' {
 			cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(v), cfg.shared.in.Name)
 		}
+		rope := cfg.within(name)
+		rope.checkRopeType(names)
+		for _, kind := range slices.Sorted(maps.Keys(rope.members)) { // parameters of layer types
+			rope.within(kind).checkRopeType(names)
+		}
+	}
+	if v := cfg.members["sliding_window"]; len(v) > 0 && strings.ContainsRune(`"[{`, rune(v.Kind())) {
+		cfg.fail("sliding_window", "%s is not a number of tokens, as Transformers %s needs: correct or remove it", short(v), cfg.shared.in.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.members)) {
-		var members map[string]jsontext.Value
-		if strings.HasSuffix(name, "_config") && json.Unmarshal(cfg.members[name], &members) == nil {
-			_ = cfg.inside(name, members).checkRotation()
+		if strings.HasSuffix(name, "_config") && cfg.members[name].Kind() == '{' {
+			_ = cfg.within(name).checkRotation(names...)
 		}
 	}
 	return cfg.fault()
+}
+
+// ropeTypes are the names of ROPE_INIT_FUNCTIONS (modeling_rope_utils.py), and of configs of some classes.
+var ropeTypes = tables.WordSet("default linear dynamic yarn longrope llama3 proportional axial mrope xdrope su ntk")
+
+func (cfg *config) checkRopeType(names []string) {
+	for _, name := range names {
+		if kind := cfg.lenient(name); kind != "" {
+			if !ropeTypes[kind] {
+				cfg.fail(name, "%q is no type of RoPE of Transformers %s, which fails with it (ROPE_INIT_FUNCTIONS): correct it", clipName(kind), cfg.shared.in.Name)
+			}
+			return
+		}
+	}
+}
+
+// within is the named object, without members if there is none.
+func (cfg *config) within(name string) *config {
+	var members map[string]jsontext.Value
+	if v := cfg.members[name]; v.Kind() == '{' && json.Unmarshal(v, &members) != nil {
+		members = nil
+	}
+	return cfg.inside(name, members)
 }
 
 // inside is a config of the given members, which are the named object's.

@@ -56,7 +56,7 @@ func (op attention) cost(shape *Shape) Cost {
 // addCache adds the cache of a decoder, and a bias that its layers share as a variable of the
 // decoder's forward.
 func addCache(cost *Cost, op *attention, dims *geo, shape *Shape) {
-	if op.Bidirectional || op.SharedKV {
+	if op.Bidirectional || op.Uncached || op.SharedKV {
 		return
 	}
 	cost.cache(*dims, dims.k, dims.v, shape)

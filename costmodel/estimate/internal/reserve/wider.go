@@ -236,7 +236,7 @@ func (state *parse) half(i int, op modelgraph.Op) bool {
 func (out *Decoder) bodyOf(i int, op modelgraph.Op, half *replay.Half) (replay.Layer, bool) {
 	switch op := op.(type) {
 	case modelgraph.Attention:
-		half.Dropout, out.Caches = op.Dropout, !op.Bidirectional && !out.layers.Train
+		half.Dropout, out.Caches = op.Dropout, !op.Bidirectional && !op.Uncached && !out.layers.Train
 		if body, ok := out.attention(i, &op); ok {
 			return body, true
 		}

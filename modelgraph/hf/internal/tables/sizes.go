@@ -117,7 +117,7 @@ var sizeName = regexp.MustCompile(`(^|_)(dim|size|width|heads?|layers?|positions
 // ofForwards notes values that only a forward of the class, or devmap's count, needs.
 func ofForwards(tree *Tree, object *Object) {
 	switch object.class.Config {
-	case "GlmConfig", "Glm4Config", "StableLmConfig":
+	case "CwmConfig", "GlmConfig", "Glm4Config", "StableLmConfig":
 		badShare(tree, object, "partial_rotary_factor")
 	case "GraniteMoeConfig", "MixtralConfig": // all layers have experts
 		tooSmall(tree, object, "num_local_experts", 1)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import torch
 
 from .flow import SAME, Flow, Part, common, within
@@ -138,7 +140,19 @@ def attentions(flow: Flow, units: dict[str, str]) -> list[Part]:
             part = _part(flow, units, *core)
             if part is not None and not _joint(flow, part):
                 parts.append(part)
+    for part in parts:
+        if not part.op.get("bidirectional") and not part.op.get("cross") and _uncached(flow.trace.modules.get(part.path)):
+            part.op["uncached"] = True
     return parts
+
+
+def _uncached(module: torch.nn.Module | None) -> bool:
+    """Whether a module of Transformers takes no cache: CLIP's text model has causal attention, and none. Nor does a BERT that is
+    no decoder."""
+    if module is None or not type(module).__module__.startswith("transformers."):
+        return False
+    encodes = any(getattr(one, "is_decoder", True) is False for one in module.modules())
+    return encodes or not any("past" in name or "cache" in name for name in inspect.signature(type(module).forward).parameters)
 
 
 def _joint(flow: Flow, part: Part) -> bool:
