@@ -68,7 +68,9 @@ func tableTower(cfg *config, kind string, extra int64) *imageTower {
 	denseMLP(cfg, tower.dim, 1, "")
 	cfg.count(1, "num_hidden_layers")
 	cfg.pos(1, "num_channels")
-	cfg.has("vision_use_head") // SigLIP's config class does not declare it
+	if kind == "siglip_vision_model" {
+		cfg.has("vision_use_head") // its config class does not declare it
+	}
 	graph := partOfTable(plain, kind)
 	tower.build = func(modules *builder, path string) (states []string, last string) {
 		if graph == nil {
