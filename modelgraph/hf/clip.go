@@ -1,11 +1,14 @@
 package hf
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf/internal/tables"
+	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
 
 // clipOrder is the order of a CLIP block's modules.
@@ -27,6 +30,7 @@ func clipStack(cfg *config, hidden int64, order []string) *visionStack {
 type imageTower struct {
 	dim, tokens int64 // width; tokens an image, a class token among them
 	extra       int64 // tokens before the patches
+	grid        patchGrid
 	// build adds the tower at a path and returns the framework's hidden states and the output.
 	build func(modules *builder, path string) (states []string, last string)
 	// Side and multiple are as in [modelgraph.Stream].
@@ -35,7 +39,7 @@ type imageTower struct {
 
 // imageTowers are the towers that a vision_config may name.
 var imageTowers = map[string]func(*config) *imageTower{
-	"clip_vision_model": clipTower, "siglip_vision_model": siglipImages, "pixtral": pixtralTower,
+	"clip_vision_model": clipTower, "siglip_vision_model": siglipTower, "pixtral": pixtralTower,
 }
 
 // imageTowerOf reads a vision_config of any of the types.
@@ -51,39 +55,95 @@ func imageTowerOf(cfg *config) *imageTower {
 	return clipTower(newConfig(cfg.file, "", nil, cfg.shared).filled("clip_vision_model"))
 }
 
-// clipTower reads a CLIPVisionConfig.
-func clipTower(cfg *config) *imageTower {
-	hidden, grid, channels := cfg.pos(768, "hidden_size"), patches(cfg, 224, 32), cfg.pos(3, "num_channels")
-	stack := clipStack(cfg, hidden, clipOrder)
-	tower := &imageTower{dim: hidden, tokens: grid.count() + 1, extra: 1}
+// tableTower reads a tower whose class has a reviewed line: the line gives its layers. Its blocks are
+// encoder.layers, extra are the tokens before the patches.
+func tableTower(cfg *config, kind string, extra int64) *imageTower {
+	cfg.kind(kind)
+	plain := cfg
+	cfg = cfg.filled(kind)
+	grid := patches(cfg, 224, 16)
+	tower := &imageTower{dim: cfg.pos(1, "hidden_size"), tokens: grid.count() + extra, extra: extra, grid: grid}
+	// The readers of fields name a field that is no size. The table's errors name it less well.
+	visionAttention(cfg, tower.dim, 1, "num_attention_heads")
+	denseMLP(cfg, tower.dim, 1, "")
+	cfg.count(1, "num_hidden_layers")
+	cfg.pos(1, "num_channels")
+	if kind == "siglip_vision_model" {
+		cfg.has("vision_use_head") // its config class does not declare it
+	}
+	graph := partOfTable(plain, kind)
 	tower.build = func(modules *builder, path string) (states []string, last string) {
-		modules.on(imageStream(tower.tokens), func() {
-			embeddings := dot(path, "embeddings")
-			modules.unit(embeddings, func() {
-				class := modules.add(dot(embeddings, "class_embedding"), modelgraph.Parameter{}, nil, tensor("", hidden)).Name
-				patch := grid.embedWith(modules, dot(embeddings, "patch_embedding"), channels, hidden, false)
-				places := addRows(modules, dot(embeddings, "position_embedding"), modelgraph.Embedding{Vocab: grid.count() + 1, Dim: hidden}, patch)
-				modules.layers[len(modules.layers)-1].Inputs = append(modules.layers[len(modules.layers)-1].Inputs, class)
-				modules.add(dot(embeddings, "position_ids"), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{buffer("", int64Type, 1, grid.count()+1)}
-				modules.hidden = places
-			})
-			modules.hidden = addLayerNorm(modules, dot(path, "pre_layrnorm"), hidden, modules.hidden)
-			states = stack.build(modules, dot(path, "encoder.layers"), true)
-			last = addLayerNorm(modules, dot(path, "post_layernorm"), hidden, modules.hidden)
-		})
-		return states, last
+		if graph == nil {
+			return []string{""}, ""
+		}
+		for _, layer := range graph.Layers {
+			if strings.HasPrefix(layer.Name, "encoder.layers.") && strings.HasSuffix(layer.Name, ".layer_norm1") || layer.Name == "post_layernorm" {
+				states = append(states, dot(path, layer.Inputs[0]))
+			}
+		}
+		modules.take(graph, path)
+		return states, dot(path, "post_layernorm")
 	}
 	return tower
 }
 
-// siglipImages reads a SiglipVisionConfig as a tower of any model.
-func siglipImages(cfg *config) *imageTower {
-	tower := siglipTower(cfg)
-	return &imageTower{dim: tower.dim, tokens: tower.grid.count(), build: func(modules *builder, path string) ([]string, string) {
-		last := tower.build(modules, path)
-		return tower.states, last
-	}}
+// partOfTable is the graph of a model inside another, by the reviewed line of its type's class. Nil,
+// with a fault, if the line does not hold for its config.
+func partOfTable(cfg *config, kind string) *modelgraph.Graph {
+	if cfg.fault() != nil {
+		return nil
+	}
+	in := cfg.shared.in
+	class, err := in.ClassOf(cfg.file, kind, nil)
+	var tree *tables.Tree
+	if err == nil {
+		tree, class, err = in.Tree(cfg.file, class, in.ConfigOf(kind), plainMembers(cfg), modelgraph.F32)
+	}
+	var graph *modelgraph.Graph
+	if err == nil {
+		graph, _, err = tree.Graph(class, modelgraph.F32, kind, in)
+	}
+	switch {
+	case err != nil:
+		var fault *tables.Error
+		if errors.As(err, &fault) {
+			fault.File, fault.Field = cfg.file, cfg.prefix+fault.Field
+		}
+		cfg.shared.fault = err
+		return nil
+	case !tree.Reviewed:
+		cfg.fail("model_type", "what a %q of this config computes is "+notKnown, kind)
+		return nil
+	}
+	for name := range cfg.members {
+		if _, extra := tree.Root.Extra[name]; !extra {
+			cfg.shared.read[cfg.prefix+name] = true
+		}
+	}
+	return graph
 }
+
+// take adds the layers of a model inside at a path. Parameters take the outer model's type.
+func (modules *builder) take(graph *modelgraph.Graph, path string) {
+	for _, layer := range graph.Layers {
+		layer.Name, layer.Learned, layer.Params = dot(path, layer.Name), learned.Steps{}, slices.Clone(layer.Params)
+		if layer.Unit != "" {
+			layer.Unit = dot(path, layer.Unit)
+		}
+		layer.Inputs = slices.Clone(layer.Inputs)
+		for i, input := range layer.Inputs {
+			layer.Inputs[i] = dot(path, input)
+		}
+		for i := range layer.Params {
+			layer.Params[i].DType = noType
+		}
+		modules.layers = append(modules.layers, layer)
+	}
+}
+
+func clipTower(cfg *config) *imageTower { return tableTower(cfg, "clip_vision_model", 1) }
+
+func siglipTower(cfg *config) *imageTower { return tableTower(cfg, "siglip_vision_model", 0) }
 
 // pixtralTower reads a PixtralVisionConfig (modeling_pixtral.py: PixtralVisionModel): images of any
 // size, rows and columns turned.

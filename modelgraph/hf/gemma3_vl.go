@@ -30,7 +30,7 @@ func gemma3VL(cfg *config) *multimodal {
 		text: text, returned: true,
 		tied: cfg.bool(true, "tie_word_embeddings"),
 		features: func(modules *builder, path string) string {
-			image := tower.build(modules, dot(path, "vision_tower"))
+			_, image := tower.build(modules, dot(path, "vision_tower"))
 			projector := dot(path, "multi_modal_projector")
 			weight, norm := dot(projector, "mm_input_projection_weight"), dot(projector, "mm_soft_emb_norm")
 			// The patches are averaged, normed and multiplied by a matrix, which is a bare

@@ -65,11 +65,11 @@ func paligemma(cfg *config) *multimodal {
 		text: textModel(text, "gemma").masked(), returned: true,
 		tied: cfg.bool(true, "tie_word_embeddings"),
 		features: func(modules *builder, path string) string {
-			image := tower.build(modules, dot(path, "vision_tower"))
+			_, image := tower.build(modules, dot(path, "vision_tower"))
 			unit := dot(path, "multi_modal_projector") // a no-split class
 			name := dot(unit, "linear")
 			modules.unit(unit, func() {
-				modules.on(imageStream(tower.grid.count()), func() {
+				modules.on(imageStream(tower.tokens), func() {
 					modules.add(name, modelgraph.Linear{In: tower.dim, Out: out}, []string{image}, linearParams("", tower.dim, out, true)...)
 				})
 			})
