@@ -86,8 +86,8 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	}
 	op.store()
 	if !op.line.reviewed {
-		op.used()
 		op.freeze()
+		op.used()
 		op.rest()
 	}
 }
