@@ -245,8 +245,6 @@ func (op *operating) used() {
 			continue
 		}
 		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
-			// A decoder alone, with attention to an encoder: torch makes no gradients of these, and
-			// a plan would count some.
 			op.of.fail("the forward does not use %q", layer.Name)
 		}
 	}

@@ -94,8 +94,8 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 		}
 	}
 	if !op.line.reviewed {
-		op.used()
 		op.freeze()
+		op.used()
 		op.rest()
 	}
 }

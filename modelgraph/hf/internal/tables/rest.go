@@ -72,14 +72,19 @@ func (op *operating) rest() {
 // freeze freezes parameters if the layer's forward keeps gradients from them. MRA's attention
 // gives zeros without its kernel package (modeling_mra.py, mra2_attention). An indexer runs without
 // gradients (modeling_glm_moe_dsa.py, GlmMoeDsaIndexer). A language model's head reads no pooler.
+// A decoder alone does not call its attention to an encoder.
 func (op *operating) freeze() {
 	for i := range op.layers {
 		layer := &op.layers[i]
 		layer.Params = slices.Clone(layer.Params)
+		idle := layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Inputs) == 0 && strings.Contains(layer.Name, ".encoder_attn")
+		if idle {
+			layer.Op, layer.Stream = modelgraph.Parameter{}, modelgraph.Stream{Kind: modelgraph.Fixed}
+		}
 		for j := range layer.Params {
 			param := &layer.Params[j]
 			name := "." + modelgraph.FullName(layer.Name, param.Name)
-			param.Frozen = param.Frozen || strings.Contains(name, ".indexer.") || op.line.Config == "MraConfig" && strings.Contains(name, ".attention.self.") ||
+			param.Frozen = param.Frozen || idle || strings.Contains(name, ".indexer.") || op.line.Config == "MraConfig" && strings.Contains(name, ".attention.self.") ||
 				strings.HasSuffix(op.line.Class, "LM") && strings.Contains(name, ".pooler.")
 		}
 	}
