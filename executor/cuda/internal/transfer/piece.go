@@ -10,71 +10,121 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
 )
 
-// piece is values that are in one part of the ring together.
+// piece is values that are in one part of the ring together: bytes [from, to) of an arena.
 type piece struct {
 	*stretch
-	from, to int64        // of the values' bytes
+	spans    []span
+	from, to int64
 	skip     int64        // bytes before the values, so that words align as in the arena
 	left     atomic.Int64 // bytes that are still to be read
 	since    time.Time    // when the GPU got it; zero: not yet
 }
 
+// span is bytes [from, to) of a load's values.
+type span struct {
+	*Load
+	from, to int64
+}
+
 // pieces cuts the loads, and orders the pieces of all ends round-robin.
 func (ring *Ring) pieces(loads []Load) (all []*piece) {
-	turns, most := make(map[*End][]*piece), 0
-	var ends []*End
+	turns, most := make(map[*End]*cutter), 0
+	var ends []*cutter
 	for i := range loads {
-		end := loads[i].End
-		if turns[end] == nil {
-			ends = append(ends, end)
+		of := turns[loads[i].End]
+		if of == nil {
+			of = &cutter{ring: ring}
+			turns[loads[i].End], ends = of, append(ends, of)
 		}
-		turns[end] = append(turns[end], ring.cut(&loads[i])...)
-		most = max(most, len(turns[end]))
+		of.cut(&loads[i])
+		most = max(most, len(of.pieces))
 	}
 	for turn := range most {
-		for _, end := range ends {
-			if turn < len(turns[end]) {
-				all = append(all, turns[end][turn])
+		for _, of := range ends {
+			if turn < len(of.pieces) {
+				all = append(all, of.pieces[turn])
 			}
 		}
 	}
 	return all
 }
 
-// cut cuts a load into stretches of as many pieces as the ring has parts.
-func (ring *Ring) cut(load *Load) (pieces []*piece) {
-	size, bytes := int64(ring.size), load.Values.Bytes
-	var whole *stretch
-	for from := int64(0); from < bytes; from += size {
-		if whole == nil || from == whole.to {
-			whole = &stretch{Load: load, from: from, to: min(from+int64(ring.count)*size, bytes)}
-		}
-		piece := &piece{stretch: whole, from: from, to: min(from+size, bytes), skip: (load.Offset + from) % wordSize}
-		piece.left.Store(piece.to - from)
-		pieces = append(pieces, piece)
-		whole.pieces++
-	}
-	return pieces
+// cutter cuts the loads of an end.
+type cutter struct {
+	ring   *Ring
+	pieces []*piece
 }
 
-// read reads bytes [from, to) of the values to where the GPU copies them from, a step at a time. It
-// adds up each step while it is in the cache.
-func (piece *piece) read(ctx context.Context, part *part, from, to int64) error {
+// cut adds the values of a load to the last piece, if they follow it in the arena, and to new ones.
+// A piece ends where a step does, if a step fits into a part.
+func (cutter *cutter) cut(load *Load) {
+	size, bytes, step := int64(cutter.ring.size), load.Values.Bytes, load.Values.Step
+	for from := int64(0); from < bytes; {
+		piece, at := cutter.last(), load.Offset+from
+		fits := func(room int64) int64 {
+			if bytes-from <= room {
+				return bytes
+			}
+			return (from + room) / step * step
+		}
+		to := int64(0)
+		if piece != nil && piece.to == at {
+			to = fits(piece.from + size - at)
+		}
+		if to <= from {
+			piece = cutter.add(load, at)
+			if to = fits(size); to <= from {
+				to = from + size
+			}
+		}
+		piece.spans = append(piece.spans, span{load, from, to})
+		piece.left.Add(to - from)
+		piece.to += to - from
+		piece.stretch.to, from = piece.to, to
+	}
+}
+
+func (cutter *cutter) last() *piece {
+	if len(cutter.pieces) == 0 {
+		return nil
+	}
+	return cutter.pieces[len(cutter.pieces)-1]
+}
+
+// add adds a piece that begins at a byte of the arena. A stretch has as many pieces as the ring has
+// parts.
+func (cutter *cutter) add(load *Load, at int64) *piece {
+	last := cutter.last()
+	made := &piece{from: at, to: at, skip: at % wordSize}
+	if last == nil || last.to != at || last.pieces == cutter.ring.count {
+		made.stretch = &stretch{End: load.End, place: load.Values.Place, from: at}
+	} else {
+		made.stretch = last.stretch
+	}
+	made.pieces++
+	cutter.pieces = append(cutter.pieces, made)
+	return made
+}
+
+// read reads a span of the piece to where the GPU copies it from, a step at a time. It adds up each
+// step while it is in the cache.
+func (piece *piece) read(ctx context.Context, part *part, of span) error {
 	var made checksum.Sums
-	for at := from; at < to; {
+	shift := piece.skip + of.Offset - piece.from
+	for at := of.from; at < of.to; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		step := min(to, (at/piece.Values.Step+1)*piece.Values.Step)
-		begin, end := piece.skip+at-piece.from, piece.skip+step-piece.from
-		if err := piece.Values.Read(part.data[begin:end], at); err != nil {
+		step := min(of.to, (at/of.Values.Step+1)*of.Values.Step)
+		begin, end := shift+at, shift+step
+		if err := of.Values.Read(part.data[begin:end], at); err != nil {
 			return err
 		}
 		made.Add(sumOf(part.data, begin, end), 0)
 		at = step
 	}
 	piece.add(made, piece.from)
-	piece.left.Add(from - to)
+	piece.left.Add(of.from - of.to)
 	return nil
 }
 
