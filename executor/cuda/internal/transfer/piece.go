@@ -26,83 +26,47 @@ type span struct {
 	from, to int64
 }
 
-// pieces cuts the loads, and orders the pieces of all ends round-robin.
+// pieces cuts loads. Values that follow each other in an arena share a piece, which ends where a step
+// does, if a step fits into a part.
 func (ring *Ring) pieces(loads []Load) (all []*piece) {
-	turns, most := make(map[*End]*cutter), 0
-	var ends []*cutter
+	last, size := &piece{to: -1}, int64(ring.size)
 	for i := range loads {
-		of := turns[loads[i].End]
-		if of == nil {
-			of = &cutter{ring: ring}
-			turns[loads[i].End], ends = of, append(ends, of)
-		}
-		of.cut(&loads[i])
-		most = max(most, len(of.pieces))
-	}
-	for turn := range most {
-		for _, of := range ends {
-			if turn < len(of.pieces) {
-				all = append(all, of.pieces[turn])
+		load := &loads[i]
+		for from := int64(0); from < load.Values.Bytes; {
+			to, at := from, load.Offset+from
+			if follows := last.to == at && last.End == load.End; follows && last.from+size > at {
+				to = load.upTo(from, last.from+size-at)
 			}
+			if to == from {
+				last = ring.follow(last, load, at)
+				all = append(all, last)
+				if to = load.upTo(from, size); to == from {
+					to = from + size
+				}
+			}
+			last.spans = append(last.spans, span{load, from, to})
+			last.left.Add(to - from)
+			last.to, last.stretch.to, from = last.to+to-from, last.to+to-from, to
 		}
 	}
 	return all
 }
 
-// cutter cuts the loads of an end.
-type cutter struct {
-	ring   *Ring
-	pieces []*piece
-}
-
-// cut adds the values of a load to the last piece, if they follow it in the arena, and to new ones.
-// A piece ends where a step does, if a step fits into a part.
-func (cutter *cutter) cut(load *Load) {
-	size, bytes, step := int64(cutter.ring.size), load.Values.Bytes, load.Values.Step
-	for from := int64(0); from < bytes; {
-		piece, at := cutter.last(), load.Offset+from
-		fits := func(room int64) int64 {
-			if bytes-from <= room {
-				return bytes
-			}
-			return (from + room) / step * step
-		}
-		to := int64(0)
-		if piece != nil && piece.to == at {
-			to = fits(piece.from + size - at)
-		}
-		if to <= from {
-			piece = cutter.add(load, at)
-			if to = fits(size); to <= from {
-				to = from + size
-			}
-		}
-		piece.spans = append(piece.spans, span{load, from, to})
-		piece.left.Add(to - from)
-		piece.to += to - from
-		piece.stretch.to, from = piece.to, to
+// upTo returns the end of the steps of values that fit into so many bytes.
+func (load *Load) upTo(from, room int64) int64 {
+	if load.Values.Bytes-from <= room {
+		return load.Values.Bytes
 	}
+	return max(from, (from+room)/load.Values.Step*load.Values.Step)
 }
 
-func (cutter *cutter) last() *piece {
-	if len(cutter.pieces) == 0 {
-		return nil
-	}
-	return cutter.pieces[len(cutter.pieces)-1]
-}
-
-// add adds a piece that begins at a byte of the arena. A stretch has as many pieces as the ring has
-// parts.
-func (cutter *cutter) add(load *Load, at int64) *piece {
-	last := cutter.last()
-	made := &piece{from: at, to: at, skip: at % wordSize}
-	if last == nil || last.to != at || last.pieces == cutter.ring.count {
+// follow returns a new piece. A stretch has as many pieces as the ring has parts.
+func (ring *Ring) follow(last *piece, load *Load, at int64) *piece {
+	made := &piece{stretch: last.stretch, from: at, to: at, skip: at % wordSize}
+	if last.to != at || last.End != load.End || last.pieces == ring.count {
 		made.stretch = &stretch{End: load.End, place: load.Values.Place, from: at}
-	} else {
-		made.stretch = last.stretch
 	}
 	made.pieces++
-	cutter.pieces = append(cutter.pieces, made)
 	return made
 }
 
