@@ -36,7 +36,6 @@ type openFile struct {
 	name    string // in the folder
 	handle  *os.File
 	direct  *os.File // bypasses the page cache; nil: it cannot, or Ranges was not called
-	cold    bool     // the page cache has nothing of it
 	disk    *disk    // counts direct reads; nil: Ranges was not called
 	was     identity
 	tensors map[string]*safetensors.Tensor
