@@ -59,13 +59,9 @@ func (upload *upload) run(readers int) {
 		return
 	}
 	context := upload.pieces[0].End.Context
+	upload.end(context.Within(func() error { return upload.ring.open(len(upload.slots)) }))
+	upload.take()
 	var workers sync.WaitGroup
-	for _, work := range []func() error{
-		func() error { return context.Within(func() error { return upload.ring.open(len(upload.slots)) }) },
-		upload.take,
-	} {
-		workers.Go(func() { upload.end(work()) })
-	}
 	for range readers {
 		workers.Go(func() { upload.end(upload.read()) })
 	}
@@ -86,17 +82,17 @@ func (upload *upload) end(err error) {
 	}
 }
 
-// take takes the parts, while the first ones are already used.
-func (upload *upload) take() error {
+// take takes the parts. Readers that wait for a part keep their processors from other goroutines, so
+// that they begin after it.
+func (upload *upload) take() {
 	for i := range upload.slots {
 		select {
 		case upload.slots[i].part = <-upload.ring.free:
 			upload.slots[i].piece.Store(int64(i))
 		case <-upload.context.Done():
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // read takes shares until there is none.
