@@ -46,7 +46,7 @@ def cold(shared, figures, engine, plan, path):
         ours.append(engine.run(plan).report["loading"])
     direct = [one.get("disk_bytes_per_second", 0) / 1e9 for one in ours]
     note = f"{ours[0].get('disk_bytes', 0) / MIB:.0f} of {ours[0]['bytes'] / MIB:.0f} MiB past the page cache, at " + ", ".join(f"{one:.2f}" for one in direct) + f" GB/s; the disk {max(theirs) / 1e9:.2f} GB/s"
-    figures.reaching("loading", "from a cold file: devmap / direct reads", max(one["bytes_per_second"] for one in ours) / max(theirs), COLD, note)
+    figures.reaching("loading", "from a cold file: devmap / parallel direct reads", max(one["bytes_per_second"] for one in ours) / max(theirs), COLD, note)
 
 
 def evicted(path):
