@@ -87,12 +87,11 @@ func (loader loader) Upload(ctx context.Context, loads []executor.Upload, onProg
 // GPUs on 64 processors got 75 to 96 GB/s with 7 readers each (TestTuneUpload). They got 54 to 102
 // GB/s with 10, and 29 to 94 with 14.
 func workersFor(gpus int) transfer.Workers {
-	const most, all = 12, 30
-	processors := runtime.GOMAXPROCS(0)
-	free := processors - 1
+	const one, several, all = 10, 12, 30
+	processors, most := runtime.GOMAXPROCS(0), several
 	if gpus == 1 {
-		free -= processors * 5 / 16
+		most = one
 	}
-	readers := max(1, min(most, all/gpus, free/gpus-1))
+	readers := max(1, min(most, all/gpus, (processors-1)/gpus-1))
 	return transfer.Workers{Readers: readers, Crowded: gpus*(readers+1) > processors}
 }
