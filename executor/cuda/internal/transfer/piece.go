@@ -53,11 +53,11 @@ func (ring *Ring) pieces(loads []Load) (all []*piece) {
 }
 
 // upTo returns the end of the steps of values that fit into so many bytes.
-func (load *Load) upTo(from, room int64) int64 {
-	if load.Values.Bytes-from <= room {
+func (load *Load) upTo(from, space int64) int64 {
+	if load.Values.Bytes-from <= space {
 		return load.Values.Bytes
 	}
-	return max(from, (from+room)/load.Values.Step*load.Values.Step)
+	return max(from, (from+space)/load.Values.Step*load.Values.Step)
 }
 
 // follow returns a new piece. A stretch has as many pieces as the ring has parts.
