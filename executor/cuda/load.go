@@ -79,16 +79,19 @@ func (loader loader) Upload(ctx context.Context, loads []executor.Upload, onProg
 
 // workersFor returns the workers of each of some GPUs that load at once. The pump needs one
 // processor. While another is idle, Go takes none from a reader that is in the kernel
-// (runtime/proc.go: retake). On 16 processors one GPU got 38 to 44 GB/s with 15 readers, 46 to 49
-// with 12.
+// (runtime/proc.go: retake). Ten readers on 16 processors read more than a link takes. With 12, single
+// loads were up to a quarter slower, and with 15 all were a third slower.
 //
-// Twelve readers read more than a link takes; one without a free part waits awake. Thirty read more
-// than the host's memory provides during copies. More readers slow the copies down, and much if
-// other processes need the processors. Four GPUs on 64 processors got 75 to 96 GB/s with 7 readers
-// each (TestTuneUpload). They got 54 to 102 GB/s with 10, and 29 to 94 with 14.
+// One without a free part waits awake. Thirty readers read more than the host's memory provides during
+// copies. More readers slow the copies down, and much if other processes need the processors. Four
+// GPUs on 64 processors got 75 to 96 GB/s with 7 readers each (TestTuneUpload). They got 54 to 102
+// GB/s with 10, and 29 to 94 with 14.
 func workersFor(gpus int) transfer.Workers {
-	const most, all = 12, 30
-	processors := runtime.GOMAXPROCS(0)
+	const one, several, all = 10, 12, 30
+	processors, most := runtime.GOMAXPROCS(0), several
+	if gpus == 1 {
+		most = one
+	}
 	readers := max(1, min(most, all/gpus, (processors-1)/gpus-1))
 	return transfer.Workers{Readers: readers, Crowded: gpus*(readers+1) > processors}
 }

@@ -15,15 +15,26 @@ import (
 // of most disks.
 const diskBlock = 4096
 
-// openDirect opens the file once for reads that bypass the page cache. It is the same file, whatever
-// has its name now. Such reads need a file system that has them, and a kernel that reports what the
-// page cache has (Linux 6.5). Otherwise the file is read through the cache.
+// openDirect opens the file once for reads that bypass the page cache, if the cache has less than half
+// of it. It is the same file, whatever has its name now. Such reads need a file system that has them,
+// and a kernel that reports what the page cache has (Linux 6.5). Other files are read through the
+// cache.
 func (file *openFile) openDirect(disk *disk) {
 	if file.disk != nil {
 		return
 	}
 	file.disk = disk
-	if _, known := file.cached(0, diskBlock); !known {
+	const samples = 64 // to look up all pages takes 7 % of the time of reading them from the cache
+	found := uint64(0)
+	for i := range uint64(samples) {
+		var stat unix.Cachestat_t
+		page := unix.CachestatRange{Off: uint64(file.was.size) / (2 * samples) * (2*i + 1), Len: 1}
+		if err := unix.Cachestat(uint(file.handle.Fd()), &page, &stat, 0); err != nil {
+			return
+		}
+		found += stat.Cache
+	}
+	if found >= samples/2 {
 		return
 	}
 	direct, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", file.handle.Fd()), os.O_RDONLY|unix.O_DIRECT, 0)
@@ -32,20 +43,10 @@ func (file *openFile) openDirect(disk *disk) {
 	}
 }
 
-// cached reports whether the page cache has all pages of a part of the file.
-func (file *openFile) cached(at, bytes int64) (all, known bool) {
-	var stat unix.Cachestat_t
-	err := unix.Cachestat(uint(file.handle.Fd()), &unix.CachestatRange{Off: uint64(at), Len: uint64(bytes)}, &stat, 0)
-	pages := (at+bytes+diskBlock-1)/diskBlock - at/diskBlock
-	return int64(stat.Cache)*int64(os.Getpagesize()/diskBlock) >= pages, err == nil
-}
-
-// readAt is like [os.File.ReadAt]. If the page cache lacks a part of it, all of it comes from the disk.
+// readAt is like [os.File.ReadAt]. It never mixes both kinds of reads: one through the cache has the
+// system read ahead, and the cache counts pages that are still on their way.
 func (file *openFile) readAt(raw []byte, at int64) (int, error) {
 	if file.direct == nil {
-		return file.handle.ReadAt(raw, at)
-	}
-	if all, _ := file.cached(at, int64(len(raw))); all {
 		return file.handle.ReadAt(raw, at)
 	}
 	begin := time.Now()

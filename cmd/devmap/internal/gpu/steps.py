@@ -157,8 +157,10 @@ def library(engine):
     for include, folder in places:
         headers, libraries = glob.glob(os.path.join(include, "cupti_activity*.h")), sorted(glob.glob(os.path.join(folder, "libcupti.so*")))
         if headers and libraries:
-            kinds = {int(number) for path in headers for number in re.findall(r"\} CUpti_ActivityKernel(\d+);", open(path).read())}
-            words = ["cc", "-O2", "-shared", "-fPIC", f"-DKERNEL=CUpti_ActivityKernel{max(kinds)}", "-I", include, "-I", "/usr/local/cuda/include", "-o", out,
+            text = "".join(open(path).read() for path in headers)
+            newest = [f"-D{name}={kind}{max(int(number) for number in re.findall(kind + pattern, text))}" for name, kind, pattern in
+                      (("KERNEL", "CUpti_ActivityKernel", r"(\d+);"), ("COPY", "CUpti_ActivityMemcpy", r"([3-9]|\d\d+);"))]  # Memcpy2 is of other copies
+            words = ["cc", "-O2", "-shared", "-fPIC", *newest, "-I", include, "-I", "/usr/local/cuda/include", "-o", out,
                      os.path.join(HERE, "trace.c"), libraries[0], "-Wl,-rpath," + folder]
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             if not done.returncode:

@@ -1,6 +1,7 @@
 /* Told of by CUDA_INJECTION64_PATH, the driver loads this into a process and calls InitializeInjection (CUDA's CUPTI
  * documentation, "Injection"): every kernel that ran is a line of the file that DEVMAP_TRACE names: begin and end in
- * nanoseconds, then its name. KERNEL is the newest CUpti_ActivityKernel of the header. Records are written as buffers
+ * nanoseconds, then its name. With DEVMAP_TRACE_COPIES copies to the GPU are lines too: "copy" and how many bytes. KERNEL
+ * and COPY are the newest CUpti_ActivityKernel and CUpti_ActivityMemcpy of the header. Records are written as buffers
  * fill, every tenth of a second those of which no kernel still runs, and the rest before a context ends: a process of Go
  * runs no handlers at its end. */
 
@@ -25,6 +26,10 @@ static void filled(CUcontext context, uint32_t stream, uint8_t *buffer, size_t s
 		if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
 			KERNEL *kernel = (KERNEL *)record;
 			fprintf(lines, "%llu\t%llu\t%s\n", (unsigned long long)kernel->start, (unsigned long long)kernel->end, kernel->name);
+		} else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+			COPY *copy = (COPY *)record;
+			if (copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
+				fprintf(lines, "%llu\t%llu\tcopy %llu\n", (unsigned long long)copy->start, (unsigned long long)copy->end, (unsigned long long)copy->bytes);
 		}
 	}
 	fflush(lines);
@@ -54,7 +59,8 @@ int InitializeInjection(void)
 	if (path == NULL || (lines = fopen(path, "a")) == NULL)
 		return 0;
 	if (refused("cuptiActivityRegisterCallbacks", cuptiActivityRegisterCallbacks(wanted, filled)) ||
-	    refused("cuptiActivityEnable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)))
+	    refused("cuptiActivityEnable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) ||
+	    (getenv("DEVMAP_TRACE_COPIES") && refused("cuptiActivityEnable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY))))
 		return 0;
 	refused("cuptiActivityFlushPeriod", cuptiActivityFlushPeriod(100));
 	if (!refused("cuptiSubscribe", cuptiSubscribe(&subscriber, ending, NULL)))

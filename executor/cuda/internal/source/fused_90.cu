@@ -33,6 +33,10 @@ struct Shared {
     float room[MULTIPLY];
 };
 
+// rolesMeet: the roles that have read the number of the launch and since wait for each other. So
+// no block arrives before all of them have read both, and block 0 writes both only after that.
+__device__ inline void rolesMeet() { asm volatile("bar.sync 3, %0;" ::"n"(FUSED - 32) : "memory"); }
+
 // fetchWeights has the rows of every tile come, of both of its groups.
 __device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
     bool copies = elected();
@@ -76,6 +80,7 @@ __device__ void fetchValues(const Fused &of, Shared &room, char *xs) {
     Ops ops{of.ops, of.count, room.values, (int)threadIdx.x % 32};
     ops.fetch(0);
     Grid grid{of.arrived, of.count};
+    rolesMeet();
     for (int number = 0; number < of.count; number++) {
         const Op &op = ops.get(number, [] { __syncwarp(); });
         if (op.kind > TURNED || op.staged) continue;
@@ -216,6 +221,7 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
     Grid grid{of.arrived, of.count};
     unsigned number = 0, turn = 0;
     int since = *of.since;
+    rolesMeet();
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
         workersMeet(); // all have done with the operation before, whose room the next one's next takes
         const Op &op = ops.get(done, workersMeet);
@@ -319,6 +325,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
     Ops ops{of.ops, of.count, room.finish, (int)threadIdx.x - (VALUES + 1) * 32};
     ops.fetch(0);
     Grid grid{of.arrived, of.count};
+    rolesMeet();
     unsigned number = 0;
     bool ends = false; // the step
     _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
@@ -362,7 +369,7 @@ __device__ void finish(const Fused &of, Shared &room, const float *sums) {
         if (lane == 0 && own == 0) grid.arrive();
     }
     if (blockIdx.x > 0 || lane > 0 || own > 0) return;
-    grid.await(max((unsigned)of.count - 1, 1u)); // then all blocks have read the launch's number
+    grid.await(max((unsigned)of.count - 1, 1u)); // then all roles of all blocks have read what is written here
     of.arrived[1] = grid.launch + 1;
     if (ends) *of.since = since + 1;
 }

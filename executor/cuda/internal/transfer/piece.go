@@ -10,71 +10,85 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
 )
 
-// piece is values that are in one part of the ring together.
+// piece is values that are in one part of the ring together: bytes [from, to) of an arena.
 type piece struct {
 	*stretch
-	from, to int64        // of the values' bytes
+	spans    []span
+	from, to int64
 	skip     int64        // bytes before the values, so that words align as in the arena
 	left     atomic.Int64 // bytes that are still to be read
 	since    time.Time    // when the GPU got it; zero: not yet
 }
 
-// pieces cuts the loads, and orders the pieces of all ends round-robin.
+// span is bytes [from, to) of a load's values.
+type span struct {
+	*Load
+	from, to int64
+}
+
+// pieces cuts loads. Values that follow each other in an arena share a piece, which ends where a step
+// does, if a step fits into a part.
 func (ring *Ring) pieces(loads []Load) (all []*piece) {
-	turns, most := make(map[*End][]*piece), 0
-	var ends []*End
+	last, size := &piece{to: -1}, int64(ring.size)
 	for i := range loads {
-		end := loads[i].End
-		if turns[end] == nil {
-			ends = append(ends, end)
-		}
-		turns[end] = append(turns[end], ring.cut(&loads[i])...)
-		most = max(most, len(turns[end]))
-	}
-	for turn := range most {
-		for _, end := range ends {
-			if turn < len(turns[end]) {
-				all = append(all, turns[end][turn])
+		load := &loads[i]
+		for from := int64(0); from < load.Values.Bytes; {
+			to, at := from, load.Offset+from
+			if follows := last.to == at && last.End == load.End; follows && last.from+size > at {
+				to = load.upTo(from, last.from+size-at)
 			}
+			if to == from {
+				last = ring.follow(last, load, at)
+				all = append(all, last)
+				if to = load.upTo(from, size); to == from {
+					to = from + size
+				}
+			}
+			last.spans = append(last.spans, span{load, from, to})
+			last.left.Add(to - from)
+			last.to, last.stretch.to, from = last.to+to-from, last.to+to-from, to
 		}
 	}
 	return all
 }
 
-// cut cuts a load into stretches of as many pieces as the ring has parts.
-func (ring *Ring) cut(load *Load) (pieces []*piece) {
-	size, bytes := int64(ring.size), load.Values.Bytes
-	var whole *stretch
-	for from := int64(0); from < bytes; from += size {
-		if whole == nil || from == whole.to {
-			whole = &stretch{Load: load, from: from, to: min(from+int64(ring.count)*size, bytes)}
-		}
-		piece := &piece{stretch: whole, from: from, to: min(from+size, bytes), skip: (load.Offset + from) % wordSize}
-		piece.left.Store(piece.to - from)
-		pieces = append(pieces, piece)
-		whole.pieces++
+// upTo returns the end of the steps of values that fit into so many bytes.
+func (load *Load) upTo(from, space int64) int64 {
+	if load.Values.Bytes-from <= space {
+		return load.Values.Bytes
 	}
-	return pieces
+	return max(from, (from+space)/load.Values.Step*load.Values.Step)
 }
 
-// read reads bytes [from, to) of the values to where the GPU copies them from, a step at a time. It
-// adds up each step while it is in the cache.
-func (piece *piece) read(ctx context.Context, part *part, from, to int64) error {
+// follow returns a new piece. A stretch has as many pieces as the ring has parts.
+func (ring *Ring) follow(last *piece, load *Load, at int64) *piece {
+	made := &piece{stretch: last.stretch, from: at, to: at, skip: at % wordSize}
+	if last.to != at || last.End != load.End || last.pieces == ring.count {
+		made.stretch = &stretch{End: load.End, place: load.Values.Place, from: at}
+	}
+	made.pieces++
+	return made
+}
+
+// read reads a span of the piece to where the GPU copies it from, a step at a time. It adds up each
+// step while it is in the cache.
+func (piece *piece) read(ctx context.Context, part *part, of span) error {
 	var made checksum.Sums
-	for at := from; at < to; {
+	shift := piece.skip + of.Offset - piece.from
+	for at := of.from; at < of.to; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		step := min(to, (at/piece.Values.Step+1)*piece.Values.Step)
-		begin, end := piece.skip+at-piece.from, piece.skip+step-piece.from
-		if err := piece.Values.Read(part.data[begin:end], at); err != nil {
+		step := min(of.to, (at/of.Values.Step+1)*of.Values.Step)
+		begin, end := shift+at, shift+step
+		if err := of.Values.Read(part.data[begin:end], at); err != nil {
 			return err
 		}
 		made.Add(sumOf(part.data, begin, end), 0)
 		at = step
 	}
 	piece.add(made, piece.from)
-	piece.left.Add(from - to)
+	piece.left.Add(of.from - of.to)
 	return nil
 }
 

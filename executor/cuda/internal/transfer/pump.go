@@ -89,12 +89,12 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 
 // readyToCopy reports whether a piece and a later one are read. By then most of the piece has left
 // the caches of the readers that wrote it (ShapeFor). The later piece has a part, as there are more
-// parts than that distance. The last pieces do not wait.
+// parts than that distance. The last pieces do not wait, and the first ones less.
 func (pump *pump) readyToCopy(number int64) bool {
 	if pump.pieces[number].left.Load() > 0 {
 		return false
 	}
-	later := number + pump.ring.behind
+	later := number + min(number, pump.ring.behind)
 	return later >= int64(len(pump.pieces)) || pump.pieces[later].left.Load() == 0
 }
 
@@ -103,7 +103,7 @@ func (pump *pump) readyToCopy(number int64) bool {
 func (pump *pump) up(slot *slot, piece *piece) error {
 	end, event := piece.End, piece.End.events[slot.part.number]
 	pump.flights, pump.flown = append(pump.flights, slot), pump.flown+1
-	if err := end.Stream.Up(end.at(piece.Offset+piece.from), slot.part.data[piece.skip:piece.skip+piece.to-piece.from]); err != nil {
+	if err := end.Stream.Up(end.at(piece.from), slot.part.data[piece.skip:piece.skip+piece.to-piece.from]); err != nil {
 		return err
 	}
 	if err := end.Stream.Record(event); err != nil {
@@ -116,7 +116,7 @@ func (pump *pump) up(slot *slot, piece *piece) error {
 	}
 	stretch.sumSlot, stretch.since = pump.checked%sumSlots, piece.since
 	pump.checks, pump.checked = append(pump.checks, stretch), pump.checked+1
-	return end.check(stretch.Offset+stretch.from, stretch.to-stretch.from, stretch.sumSlot, event)
+	return end.check(stretch.from, stretch.to-stretch.from, stretch.sumSlot, event)
 }
 
 // land gives the parts of copies that have ended to the next pieces.
@@ -160,10 +160,10 @@ func (pump *pump) judge(now time.Time) (went bool, err error) {
 
 // ended reports whether an event has ended or failed. If it takes longer than the timeout, ended
 // returns a [*LateError].
-func (load *Load) ended(event *driver.Event, after, timeout time.Duration) (bool, error) {
+func (stretch *stretch) ended(event *driver.Event, after, timeout time.Duration) (bool, error) {
 	ended, err := event.Ended()
 	if err == nil && !ended && after > timeout {
-		return false, &LateError{After: timeout, Place: load.Values.Place}
+		return false, &LateError{After: timeout, Place: stretch.place}
 	}
 	return ended || err != nil, err
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// stretch is values that the GPU sums up at once, as many as fit into the ring. So many parts share
-// one launch, and one query for its end.
+// stretch is values that follow each other in an arena and that the GPU sums up at once, as many as
+// fit into the ring. So many parts share one launch, and one query for its end.
 type stretch struct {
-	*Load
-	from, to int64     // of the values' bytes
+	*End
+	place    string    // of the first values
+	from, to int64     // of the arena
 	pieces   int       // pieces that the GPU has not got yet
 	sumSlot  int       // where the GPU leaves its sums
 	since    time.Time // when the GPU was to begin
@@ -24,11 +25,10 @@ type stretch struct {
 	plain, placed atomic.Uint64 // sums of what was read
 }
 
-// add adds the sums of what was read. Byte from of the values is in the first word of the
-// sums.
+// add adds the sums of what was read. Byte from of the arena is in the first word of the sums.
 func (stretch *stretch) add(made checksum.Sums, from int64) {
 	var all checksum.Sums
-	all.Add(made, uint64((stretch.Offset+from)/wordSize-(stretch.Offset+stretch.from)/wordSize))
+	all.Add(made, uint64(from/wordSize-stretch.from/wordSize))
 	stretch.plain.Add(all.Plain)
 	stretch.placed.Add(all.Placed)
 }
@@ -39,8 +39,8 @@ func (stretch *stretch) judge(found checksum.Sums) error {
 	if found == read {
 		return nil
 	}
-	return fmt.Errorf("%s: bytes %d to %d of its values in the arena of %s differ from those read: checksum %v, expected %v",
-		stretch.Values.Place, stretch.from, stretch.to, stretch.End.Name, found, read)
+	return fmt.Errorf("%s: bytes %d to %d of the arena of %s, which begin with these values, differ from those read: checksum %v, expected %v",
+		stretch.place, stretch.from, stretch.to, stretch.Name, found, read)
 }
 
 // A launch of kernel checksum has at most sumBlocks blocks, and each leaves 16 bytes. It has

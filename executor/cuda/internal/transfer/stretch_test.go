@@ -35,24 +35,34 @@ func FuzzSums(f *testing.F) {
 			return nil
 		}
 		values := weights.Range{Bytes: size, Step: int64(step) + 1, Read: read}
-		load := &Load{End: &End{Name: "arena"}, Offset: int64(offset), Values: values}
+		end := &End{Name: "arena"}
+		middle := int64(step) % size // where a second load begins
+		second := values
+		second.Bytes, second.Read = size-middle, func(into []byte, from int64) error { return read(into, middle+from) }
+		values.Bytes = middle
+		loads := []Load{{End: end, Offset: int64(offset), Values: values}, {End: end, Offset: int64(offset) + middle, Values: second}}
 		ring := New(Shape{Parts: 3, Size: 8 * (1 + int(from)%100), Share: 8, Behind: 2})
 		sums := make(map[*stretch]bool)
-		for _, piece := range ring.cut(load) {
+		for _, piece := range ring.pieces(loads) {
 			part := &part{data: bytes.Repeat([]byte{0xFF}, ring.size+wordSize)}
-			middle := piece.from + int64(step)%(piece.to-piece.from+1)
-			for _, share := range [][2]int64{{middle, piece.to}, {piece.from, middle}} {
-				if err := piece.read(t.Context(), part, share[0], share[1]); err != nil {
-					t.Fatal(err)
+			for _, whole := range piece.spans {
+				middle := whole.from + int64(step)%(whole.to-whole.from+1)
+				for _, share := range []span{{whole.Load, middle, whole.to}, {whole.Load, whole.from, middle}} {
+					if err := piece.read(t.Context(), part, share); err != nil {
+						t.Fatal(err)
+					}
 				}
+			}
+			if piece.left.Load() != 0 {
+				t.Errorf("%d bytes of a piece are left", piece.left.Load())
 			}
 			sums[piece.stretch] = true
 		}
 		whole := int64(0)
 		for stretch := range sums {
 			whole += stretch.to - stretch.from
-			skip := (load.Offset + stretch.from) % wordSize
-			if err := stretch.judge(slowSums(append(make([]byte, skip), data[stretch.from:stretch.to]...))); err != nil {
+			skip, from, to := stretch.from%wordSize, stretch.from-int64(offset), stretch.to-int64(offset)
+			if err := stretch.judge(slowSums(append(make([]byte, skip), data[from:to]...))); err != nil {
 				t.Error(err)
 			}
 		}

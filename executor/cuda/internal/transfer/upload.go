@@ -12,9 +12,9 @@ import (
 )
 
 // upload is a running [Ring.Upload]. Pieces use the parts of the ring round-robin. Of n parts, the
-// part of piece i takes piece i+n once piece i is in the arena. Readers take shares in order from
-// one counter, so that a reader waits only for shares that others have. They do not call the
-// driver, in which all threads of a process wait for each other.
+// part of piece i takes piece i+n once piece i is in the arena. Readers take shares in order, so that
+// a reader waits only for shares that others have. They do not call the driver, in which all threads
+// of a process wait for each other.
 type upload struct {
 	ring     *Ring
 	timeout  time.Duration
@@ -25,16 +25,12 @@ type upload struct {
 	uploaded chan int64 // bytes that arenas have
 
 	pieces []*piece // in the order in which they are read
-	shares []share  // in the order in which they are taken
-	next   atomic.Int64
 	slots  []slot
-}
 
-// share is the part of a piece that a reader takes at a time: bytes [from, to), no less than a
-// step.
-type share struct {
-	*piece
-	number, from, to int64
+	taking sync.Mutex // of the next share
+	next   int        // its piece
+	span   int        // its span of that
+	from   int64      // where it begins; less: at the span's begin
 }
 
 // slot is the place of a part. Pieces use it one after another.
@@ -53,14 +49,6 @@ func (ring *Ring) newUpload(pieces []*piece) *upload {
 	for i := range upload.slots {
 		upload.slots[i].piece.Store(-1)
 	}
-	for number, piece := range pieces {
-		size := max(ring.share, piece.Values.Step)
-		for from := piece.from; from < piece.to; {
-			to := min(piece.to, (from/size+1)*size)
-			upload.shares = append(upload.shares, share{piece, int64(number), from, to})
-			from = to
-		}
-	}
 	return upload
 }
 
@@ -71,13 +59,9 @@ func (upload *upload) run(readers int) {
 		return
 	}
 	context := upload.pieces[0].End.Context
+	upload.end(context.Within(func() error { return upload.ring.open(len(upload.slots)) }))
+	upload.take()
 	var workers sync.WaitGroup
-	for _, work := range []func() error{
-		func() error { return context.Within(func() error { return upload.ring.open(len(upload.slots)) }) },
-		upload.take,
-	} {
-		workers.Go(func() { upload.end(work()) })
-	}
 	for range readers {
 		workers.Go(func() { upload.end(upload.read()) })
 	}
@@ -98,35 +82,58 @@ func (upload *upload) end(err error) {
 	}
 }
 
-// take takes the parts, while the first ones are already used.
-func (upload *upload) take() error {
+// take takes the parts. Readers that wait for a part keep their processors from other goroutines, so
+// that they begin after it.
+func (upload *upload) take() {
 	for i := range upload.slots {
 		select {
 		case upload.slots[i].part = <-upload.ring.free:
 			upload.slots[i].piece.Store(int64(i))
 		case <-upload.context.Done():
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // read takes shares until there is none.
 func (upload *upload) read() error {
 	for {
-		number := upload.next.Add(1) - 1
-		if number >= int64(len(upload.shares)) {
+		number, of := upload.share()
+		if number == len(upload.pieces) {
 			return nil
 		}
-		share := &upload.shares[number]
-		part := upload.await(share.number)
+		part := upload.await(int64(number))
 		if part == nil {
 			return nil
 		}
-		if err := share.read(upload.context, part, share.from, share.to); err != nil {
+		if err := upload.pieces[number].read(upload.context, part, of); err != nil {
 			return err
 		}
 	}
+}
+
+// share returns what a reader takes of a piece at a time, no less than a step. A list of all shares,
+// made before, would take a millisecond for 3 GB.
+func (upload *upload) share() (number int, of span) {
+	upload.taking.Lock()
+	defer upload.taking.Unlock()
+	number = upload.next
+	if number == len(upload.pieces) {
+		return number, of
+	}
+	spans := upload.pieces[number].spans
+	of = spans[upload.span]
+	of.from = max(of.from, upload.from)
+	size := max(upload.ring.share, of.Values.Step)
+	if to := (of.from/size + 1) * size; to < of.to {
+		of.to, upload.from = to, to
+		return number, of
+	}
+	upload.span, upload.from = upload.span+1, 0
+	if upload.span == len(spans) {
+		upload.next, upload.span = number+1, 0
+	}
+	return number, of
 }
 
 // await waits until a piece may use its part. It returns nil if the upload was stopped.

@@ -109,7 +109,7 @@ func (harness *harness) addValues(generator *rand.Rand, bytes int64) {
 	for i := range want {
 		want[i] = 0xFF
 	}
-	for at := int64(3); ; at += 2 {
+	for at := int64(3); ; at += 2 * generator.Int64N(2) { // some follow each other
 		size := []int64{1, 7, 8, 4097, 64 << 10, 64<<10 + 1, 200_001, 1_000_003}[generator.IntN(8)]
 		if at+size > bytes {
 			break
@@ -185,7 +185,8 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// A GPU copies a part once the second after it is read, and the last parts once they are.
+// A GPU copies a part once the second after it is read, the first part once it is itself, and the last
+// parts once they are.
 func TestUploadWaitsForLaterReads(t *testing.T) {
 	const size, behind, pieces = 64 << 10, 2, 12
 	harness := newHarness(t, 1)
@@ -196,7 +197,7 @@ func TestUploadWaitsForLaterReads(t *testing.T) {
 	for number := range int64(pieces) {
 		earlier := (number - behind) * size
 		harness.loads = append(harness.loads, Load{end, number * size, weights.Range{Bytes: size, Step: size, Read: func(into []byte, _ int64) error {
-			if number >= behind {
+			if number >= 2*behind { // from then on none is copied before
 				time.Sleep(5 * time.Millisecond) // in which what is wrong would be copied
 				found := make([]byte, size)
 				if err := end.Context.Within(func() error {
@@ -399,7 +400,7 @@ func TestUploadOfMoreThanSumSlots(t *testing.T) {
 			into[i%8] = byte(i + 1)
 			return nil
 		}
-		loads = append(loads, Load{harness.ends[0], int64(8 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: read}})
+		loads = append(loads, Load{harness.ends[0], int64(16 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: read}})
 	}
 	uploaded := int64(0)
 	err := harness.ring.Upload(t.Context(), loads, Workers{1, true}, time.Minute, func(bytes int64) { uploaded += bytes })
