@@ -63,9 +63,9 @@ func (board *board) fail(err error) {
 	})
 }
 
-// spoiledAfter reports that the step ends because of a NaN that later lines have made. A host's call
-// before them may end the step, and then nobody asked for what they make.
-func (board *board) spoiledAfter(given int) bool {
+// nanAfter reports that the step ends because of a NaN in the results of later lines. An earlier call
+// may end the step first, and then these results do not count.
+func (board *board) nanAfter(given int) bool {
 	value := (*executor.ValueError)(nil)
 	return errors.As(board.fault, &value) && board.valueGiven >= given
 }

@@ -59,7 +59,7 @@ func (lane *lane) answer() error {
 		return nil
 	}
 	if !lane.calling {
-		if lane.draining && !lane.board.reads(func() bool { return lane.board.spoiledAfter(lane.thenGiven) }) {
+		if lane.draining && !lane.board.reads(func() bool { return lane.board.nanAfter(lane.thenGiven) }) {
 			return nil // the step ends: the function is not called any more
 		}
 		ended, err := lane.parked.Ended()
@@ -82,7 +82,7 @@ func (lane *lane) answer() error {
 		lane.then = nil
 		lane.board.post(func() {
 			lane.calling = false
-			if errors.Is(err, executor.ErrStop) && lane.board.spoiledAfter(lane.thenGiven) {
+			if errors.Is(err, executor.ErrStop) && lane.board.nanAfter(lane.thenGiven) {
 				lane.board.fault = err
 			}
 		})

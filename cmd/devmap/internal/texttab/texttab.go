@@ -3,7 +3,6 @@
 package texttab
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -91,30 +90,11 @@ func (t *Table) render() string {
 	return t.writer.Render()
 }
 
-// parts matches the parts of a word. A word breaks after them: after a slash, a dot, a dash or an
-// underline, and before and after a number.
-var parts = regexp.MustCompile(`\d+(\.\d+)*[/._–,:)-]*|[^\d/._–-]+[/._–,:)-]*|[/._–-]+`)
-
-// wrapLines wraps each line separately. A word that is longer than a line breaks between its parts.
+// wrapLines wraps each line separately.
 func wrapLines(cell string, width int) string {
 	lines := strings.Split(cell, "\n")
 	for i := range lines {
-		words := strings.Split(lines[i], " ")
-		for j, word := range words {
-			words[j] = ""
-			for _, part := range parts.FindAllString(word, -1) {
-				start := strings.LastIndex(words[j], "\n") + 1
-				if start < len(words[j]) && text.StringWidthWithoutEscSequences(words[j][start:]+part) > width {
-					words[j] += "\n"
-				}
-				words[j] += part
-			}
-		}
-		broken := strings.Split(strings.Join(words, " "), "\n")
-		for j := range broken {
-			broken[j] = text.WrapSoft(broken[j], width)
-		}
-		lines[i] = strings.Join(broken, "\n")
+		lines[i] = text.WrapSoft(lines[i], width)
 	}
 	return strings.Join(lines, "\n")
 }
