@@ -63,7 +63,7 @@ func tableTower(cfg *config, kind string, extra int64) *imageTower {
 	cfg = cfg.filled(kind)
 	grid := patches(cfg, 224, 16)
 	tower := &imageTower{dim: cfg.pos(1, "hidden_size"), tokens: grid.count() + extra, extra: extra, grid: grid}
-	// The readers of fields name a field that is no size. The table's errors name it less well.
+	// The readers of fields name a field without a size. The table's errors name it less well.
 	visionAttention(cfg, tower.dim, 1, "num_attention_heads")
 	denseMLP(cfg, tower.dim, 1, "")
 	cfg.count(1, "num_hidden_layers")

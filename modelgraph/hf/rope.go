@@ -44,7 +44,7 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 }
 
 // checkRotation refuses values that no forward takes, in this config and its inner ones: rope_scaling and rope_parameters
-// that are not objects (RotaryEmbeddingConfigMixin), their unknown types, and windows that are no numbers (masking_utils.py).
+// that are not objects (RotaryEmbeddingConfigMixin), their unknown types, and windows without a number (masking_utils.py).
 // Gemma 3 does not read the older name of a type (configuration_gemma3.py, convert_rope_params_to_dict).
 func (cfg *config) checkRotation(names ...string) error {
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
