@@ -64,7 +64,7 @@ func (board *board) fail(err error) {
 }
 
 // spoiledAfter reports that the step ends because of a NaN that later lines have made. A host's call
-// before them may end the step, and then nobody asked for what they make.
+// before them may end the step, and then their results have no use.
 func (board *board) spoiledAfter(given int) bool {
 	value := (*executor.ValueError)(nil)
 	return errors.As(board.fault, &value) && board.valueGiven >= given

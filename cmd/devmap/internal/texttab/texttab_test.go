@@ -58,7 +58,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestNumbersStayWhole: a long name breaks between its parts, and no number is cut, whatever the
+// TestNumbersStayWhole: a long name breaks between its parts, and no number is cut, at any
 // width.
 func TestNumbersStayWhole(t *testing.T) {
 	const cell = "embed, vision_tower.encoder.layers.1234–5678, transformer1234 of 1234.5678 norm"
