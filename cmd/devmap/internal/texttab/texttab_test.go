@@ -58,9 +58,9 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestNumbersStayWhole: a long name breaks between its parts, and no number is cut, at any
+// TestWholeNumbers: a long name breaks between its parts, and no number is cut, at any
 // width.
-func TestNumbersStayWhole(t *testing.T) {
+func TestWholeNumbers(t *testing.T) {
 	const cell = "embed, vision_tower.encoder.layers.1234–5678, transformer1234 of 1234.5678 norm"
 	numbers := regexp.MustCompile(`\d+(\.\d+)*`)
 	for width := 9; width < 60; width++ {
