@@ -257,3 +257,20 @@ func TestFrozenByTable(t *testing.T) {
 		}
 	}
 }
+
+// TestT5Decoder: an encoder under is_decoder has the tensors that Transformers 5.17 builds. The
+// counts are its own.
+func TestT5Decoder(t *testing.T) {
+	for config, want := range map[string]int64{
+		`{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "is_decoder": true}`:  60506624,
+		`{"model_type": "t5", "architectures": ["T5Model"], "is_decoder": true}`:                     60506624,
+		`{"model_type": "t5", "architectures": ["T5ForSequenceClassification"], "is_decoder": true}`: 60770306,
+		`{"model_type": "t5", "architectures": ["T5EncoderModel"], "is_decoder": true}`:              41625344,
+		`{"model_type": "umt5", "architectures": ["UMT5EncoderModel"], "is_decoder": true}`:          153237504,
+	} {
+		graph := fixtures.Must(FromConfig(ConfigName, []byte(config)))(t)
+		if got := graph.ParamCount(); got != want {
+			t.Errorf("%s: %d parameters, want %d", config, got, want)
+		}
+	}
+}

@@ -98,10 +98,11 @@ func (tree *Tree) Graph(class *Class, dtype modelgraph.DType, name string, said 
 		}
 		return graph, false, err
 	}
-	AddTapes(tree.in, tree, class, graph.Layers, tree.Reviewed)
-	if tree.Reviewed {
+	if tree.Reviewed { // the newest line also serves older releases, whose steps differ
+		AddTapes(said, tree, class, graph.Layers, true)
 		return graph, true, nil
 	}
+	AddTapes(tree.in, tree, class, graph.Layers, false)
 	graph.MaxSeq = tree.Root.longest()
 	return graph, true, tree.join(graph)
 }
