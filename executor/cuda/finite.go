@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
@@ -24,10 +25,10 @@ type finding struct {
 
 // finite prepares the search for NaN and infinities after a run's kernels. Reading every
 // tensor of a run again would take some hundredths of a training step. The search reads
-// what the run passes on, the updated weights, and the norms of gradients. A NaN in a
-// tensor kept for backward reaches one of those. The search then reads the kept tensors
-// too, so that the error names the first tensor, as on the processor. Optimizer moments
-// are means of gradients and of their squares, so they stay finite while the norms do.
+// what the run passes on, the norms of gradients, and weights once an update wrote a NaN or
+// an infinity. A NaN in a tensor kept for backward reaches one of those. The search then
+// reads the kept tensors too, so that the error names the first tensor, as on the processor.
+// Optimizer moments are means of gradients and of their squares, so they stay finite while the norms do.
 func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel.Launch, found []finding, err error) {
 	areas, names := areasOf(device, run)
 	for first := 0; first < len(areas); first += kernel.MostAreas {
@@ -50,9 +51,9 @@ func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel
 func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string) {
 	some := false
 	for _, made := range run.Made() {
-		looked := isPassedOn(made.Class)
+		looked := slices.Contains(passedOn, made.Class)
 		some = some || looked
-		areas = append(areas, kernel.Area{Matrix: device.matrix(made.Area), Looked: looked})
+		areas = append(areas, kernel.Area{Matrix: device.matrix(made.Area), Looked: looked, Watched: made.Class == "weight"})
 		names = append(names, made.Name)
 	}
 	for i := range areas {
@@ -61,13 +62,7 @@ func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string
 	return areas, names
 }
 
-func isPassedOn(class recipe.Class) bool {
-	switch class {
-	case "output", "input.gradient", "result", "norms", "weight":
-		return true
-	}
-	return false
-}
+var passedOn = []recipe.Class{"output", "input.gradient", "result", "norms", "weight"}
 
 // consume returns the value that the GPU found and its tensor, and clears the word. The
 // name is empty if the GPU found nothing.

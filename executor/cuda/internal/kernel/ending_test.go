@@ -99,12 +99,12 @@ func TestEnding(t *testing.T) {
 		areas []Area
 		takes bool
 	}{
-		{"the logits", head, []Area{{other, false}, {logits, true}}, true},
-		{"another area too", head, []Area{{other, true}, {logits, true}}, false},
-		{"another area", head, []Area{{other, true}, {logits, false}}, false},
+		{"the logits", head, []Area{{Matrix: other}, {Matrix: logits, Looked: true}}, true},
+		{"another area too", head, []Area{{Matrix: other, Looked: true}, {Matrix: logits, Looked: true}}, false},
+		{"another area", head, []Area{{Matrix: other, Looked: true}, {Matrix: logits}}, false},
 		{"no area", head, nil, false},
-		{"no arg max", head[:1], []Area{{logits, true}}, false},
-		{"more of the logits", head, []Area{{Matrix{logits.Address, logits.DType, 2, logits.Columns, logits.Stride}, true}}, false},
+		{"no arg max", head[:1], []Area{{Matrix: logits, Looked: true}}, false},
+		{"more of the logits", head, []Area{{Matrix: Matrix{logits.Address, logits.DType, 2, logits.Columns, logits.Stride}, Looked: true}}, false},
 	} {
 		_, ops := bench.kinds(test.lines)
 		ending, last := &Ending{Areas: test.areas, Found: 1, Said: 2}, ops[len(ops)-1]

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -17,10 +18,11 @@ const (
 )
 
 // Area is a matrix that may have a NaN or an infinity. The kernel reads every value of an
-// area that is Looked at, and the others only if it finds one there.
+// area that is Looked at, and the others only if it finds one there. An optimizer watches what it
+// updates: the kernel reads Watched areas only after an update wrote a NaN or an infinity.
 type Area struct {
 	Matrix
-	Looked bool
+	Looked, Watched bool
 }
 
 // Finite returns a launch that looks for NaN and infinities. The word at found may be in pinned
@@ -29,10 +31,14 @@ type Area struct {
 // at memory speed.
 func Finite(kernels *Kernels, areas []Area, found driver.Address) (Launch, error) {
 	function, err := kernels.Function("finite")
+	var odd driver.Address
+	if err == nil && slices.ContainsFunc(areas, func(area Area) bool { return area.Watched }) {
+		odd, _, err = kernels.global("update", "odd")
+	}
 	if err != nil {
 		return nil, err
 	}
-	arguments := new(driver.Arguments).Int64(int64(len(areas)))
+	arguments := new(driver.Arguments).Int64(int64(len(areas))).Address(odd)
 	looked := int64(0)
 	for i := range MostAreas {
 		var area Area
@@ -52,6 +58,9 @@ func Finite(kernels *Kernels, areas []Area, found driver.Address) (Launch, error
 		}
 		if area.Looked {
 			looked, kind = looked+chunks, kind|2
+		}
+		if area.Watched {
+			kind |= 4
 		}
 		arguments.Address(area.Address).Int64(area.Rows).Int64(area.Columns).Int64(area.Stride).Int64(kind)
 	}

@@ -28,9 +28,10 @@ func TestGPUFinite(t *testing.T) {
 	for trial := range 400 {
 		server.finds(random, word, trial)
 	}
+	server.watches(word)
 	for _, size := range []int64{1 << 12, 1 << 20, 1 << 24, 1 << 29} {
 		server.fill(2 * size)
-		launch, err := Finite(server.kernels, []Area{{Matrix{server.arena.Address, modelgraph.BF16, 1, size, size}, true}}, word.Address())
+		launch, err := Finite(server.kernels, []Area{{Matrix: Matrix{server.arena.Address, modelgraph.BF16, 1, size, size}, Looked: true}}, word.Address())
 		server.must(err)
 		for range 3 {
 			server.must(launch(&Step{Queue: server.stream}))
@@ -48,6 +49,29 @@ func TestGPUFinite(t *testing.T) {
 		took, err := server.ends[1].Since(server.ends[0])
 		server.must(err)
 		t.Logf("%d bytes in %v, %.0f GB/s; issued in %v", 2*size, took/times, float64(2*size)*times/took.Seconds()/1e9, issued)
+	}
+}
+
+// watches looks through a watched area of NaN, which is read once the optimizers' kernels set odd.
+func (server *server) watches(word *driver.Pinned) {
+	data := server.pattern.Data[:64]
+	for i := range data {
+		data[i] = 0xff
+	}
+	server.must(server.stream.Up(server.arena.Address, data))
+	areas := []Area{{Matrix: Matrix{server.arena.Address, modelgraph.BF16, 4, 8, 8}, Looked: true, Watched: true}}
+	launch, err := Finite(server.kernels, areas, word.Address())
+	server.must(err)
+	at, _, err := server.kernels.global("update", "odd")
+	server.must(err)
+	for _, set := range []uint32{0, 1, 0} {
+		clear(word.Data)
+		server.must(server.stream.FillWord(at, set))
+		server.must(launch(&Step{Queue: server.stream}))
+		server.must(server.stream.Synchronize())
+		if got := binary.LittleEndian.Uint64(word.Data); got != uint64(set) {
+			server.t.Fatalf("odd %d: %d is found", set, got)
+		}
 	}
 }
 
@@ -76,7 +100,7 @@ func (server *server) finds(random *rand.Rand, word *driver.Pinned, trial int) {
 			stride += random.Int64N(20)
 		}
 		next += size * random.Int64N(9)
-		areas = append(areas, Area{Matrix{at + driver.Address(next), dtype, rows, columns, stride}, i == 0 || random.IntN(2) == 0})
+		areas = append(areas, Area{Matrix: Matrix{at + driver.Address(next), dtype, rows, columns, stride}, Looked: i == 0 || random.IntN(2) == 0})
 		for row := range rows {
 			for column := range columns {
 				place := place{i, next + (row*stride+column)*size, size}

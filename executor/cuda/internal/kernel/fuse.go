@@ -123,24 +123,13 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	if slots < leastSlots {
 		return nil, errCapacity
 	}
-	var table driver.Address
-	var capacity int64
-	module, err := kernels.own("fused_90")
-	if err == nil {
-		table, capacity, err = module.Global("table")
-	}
-	var function *driver.Function
-	if err == nil {
-		function, err = kernels.Function("fused")
-	}
-	if err == nil {
-		err = function.Share(sharedBytes)
-	}
-	if err != nil {
+	table, capacity, unfound := kernels.global("fused_90", "table")
+	place, unplaced := kernels.place()
+	function, err := kernels.Function("fused")
+	if err := errors.Join(unfound, unplaced, err); err != nil {
 		return nil, err
 	}
-	place, err := kernels.place()
-	if err != nil {
+	if err := function.Share(sharedBytes); err != nil {
 		return nil, err
 	}
 	arrived := table + driver.Address(kernels.modules.taken)

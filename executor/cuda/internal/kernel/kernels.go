@@ -126,6 +126,15 @@ func (kernels *Kernels) own(module string) (*driver.Module, error) {
 	})
 }
 
+// global returns the address and the size of a variable of one of these modules.
+func (kernels *Kernels) global(module, name string) (driver.Address, int64, error) {
+	loaded, err := kernels.own(module)
+	if err != nil {
+		return 0, 0, err
+	}
+	return loaded.Global(name)
+}
+
 // Entry returns a kernel of any module, and loads the module on first use.
 func (kernels *Kernels) Entry(module string, image func() (string, error), name string) (*driver.Function, error) {
 	loaded, err := kernels.modules.get(module, image)

@@ -16,11 +16,7 @@ func (kernels *Kernels) place() (driver.Address, error) {
 	if kernels.placed != 0 {
 		return kernels.placed, nil
 	}
-	module, err := kernels.own("runtime")
-	if err != nil {
-		return 0, err
-	}
-	at, bytes, err := module.Global("places")
+	at, bytes, err := kernels.global("runtime", "places")
 	if err == nil && int64(kernels.thread)*4 >= bytes {
 		err = fmt.Errorf("the program has %d devices on this GPU: module runtime has room for the token positions of %d", kernels.thread, bytes/4-1)
 	}

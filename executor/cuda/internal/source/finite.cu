@@ -2,9 +2,9 @@
 
 // Areas is an argument: what a unit's kernels wrote, in their order. Kind is 1 for
 // fp32, 0 for bf16, and 2 more where every value is looked at; others are only
-// searched behind a finding. One has less than 2^30 chunks.
+// searched behind a finding. 4 more: looked at only if odd is set. One has less than 2^30 chunks.
 struct Area { u64 data; i64 rows, columns, stride, kind; };
-struct Areas { i64 count; Area at[32]; };
+struct Areas { i64 count; const unsigned *odd; Area at[32]; };
 
 // exponents: any of the values in 32 bits is NaN or infinite. Its exponent is all
 // ones, and one more in the exponent's last place carries into the sign's, which
@@ -87,10 +87,10 @@ template <class T> struct Chunks {
 // block that finds one looks through all areas from the first on, and writes the
 // same: *found may be the host's memory, where no atomics are.
 extern "C" __global__ void finite(const __grid_constant__ Areas areas, volatile u64 *found) {
-    bool any = false;
+    bool any = false, odd = areas.odd && *areas.odd;
     for (i64 i = 0; i < areas.count; i++) {
         const Area &area = areas.at[i];
-        if (area.kind & 2) any |= area.kind & 1 ? Chunks<float>(area).any() : Chunks<bf16>(area).any();
+        if (area.kind & 2 && (odd || !(area.kind & 4))) any |= area.kind & 1 ? Chunks<float>(area).any() : Chunks<bf16>(area).any();
     }
     if (!__syncthreads_or(any)) return;
     for (i64 i = 0; i < areas.count; i++) {

@@ -188,32 +188,48 @@ __device__ void pick(const Op &op, int since) {
     }
 }
 
-// timesSlot adds what a warp has of a slot: to sums of x's rows below eight and, if it is
-// wide, of the others. Two sums of each are added up later, so that a product waits for
-// the one before the last. Where rows of weights lie in the same banks, the odd ones read
-// the halves of 128 bytes the other way round.
-template <bool WIDE> __device__ inline void timesSlot(float (&sum)[2][2][4], const char *weights, const char *x, int apart, int rows, int left) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4;
-    const uint4 none = make_uint4(0, 0, 0, 0);
-    const char *low = weights + g * weightsApart(WIDE), *high = low + 8 * weightsApart(WIDE);
-    bool odd = !WIDE && g % 2;
-    _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS / 2; u++) {
-        int k = (u * MULTIPLY + warp) * 64 + lane % 4 * 8;
-        uint4 one[2], two[2];
-        _Pragma("unroll") for (int half = 0; half < 2; half++) {
-            int at = k + (odd ? 32 - half * 32 : half * 32);
-            one[half] = at < left ? *(const uint4 *)(low + at * 2) : none, two[half] = at < left ? *(const uint4 *)(high + at * 2) : none;
-        }
-        _Pragma("unroll") for (int half = 0; half < 2; half++) {
-            int at = k + half * 32;
-            uint4 first = odd ? one[1 - half] : one[half], second = odd ? two[1 - half] : two[half];
-            timesWeights(sum[0][half], first, second, at < left && g < rows ? *(const uint4 *)(x + g * apart + at * 2) : none);
-            if (WIDE) timesWeights(sum[1][half], first, second, at < left && g + 8 < rows ? *(const uint4 *)(x + (g + 8) * apart + at * 2) : none);
-        }
-    }
+// threadAnew is threadIdx.x. The compiler computes what depends on it again, and keeps no registers
+// for it through other operations. Spilled registers would come from the L2 cache after each barrier.
+__device__ inline int threadAnew() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
 }
 
-// multiply is for the warps that do.
+// Slot is a lane's part of a slot of weights, in registers. Where rows of weights lie in the same
+// banks, the odd ones read the halves of 128 bytes the other way round.
+struct Slot {
+    uint4 low[LENGTH / WORKERS / 2][2], high[LENGTH / WORKERS / 2][2];
+
+    template <bool WIDE> __device__ void read(const char *weights, int thread, int left) {
+        int lane = thread % 32, g = lane / 4;
+        const uint4 none = make_uint4(0, 0, 0, 0);
+        const char *from = weights + g * weightsApart(WIDE), *other = from + 8 * weightsApart(WIDE);
+        bool odd = !WIDE && g % 2;
+        _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS / 2; u++)
+            _Pragma("unroll") for (int half = 0; half < 2; half++) {
+                int at = (u * MULTIPLY + thread / 32) * 64 + lane % 4 * 8 + (odd ? 32 - half * 32 : half * 32);
+                low[u][half] = at < left ? *(const uint4 *)(from + at * 2) : none, high[u][half] = at < left ? *(const uint4 *)(other + at * 2) : none;
+            }
+    }
+
+    // times adds it to sums of x's rows below eight and, if it is wide, of the others. Two sums
+    // of each are added up later, so that a product waits for the one before the last.
+    template <bool WIDE> __device__ void times(float (&sum)[2][2][4], const char *x, int thread, int apart, int rows, int left) const {
+        int lane = thread % 32, g = lane / 4;
+        const uint4 none = make_uint4(0, 0, 0, 0);
+        bool odd = !WIDE && g % 2;
+        _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS / 2; u++)
+            _Pragma("unroll") for (int half = 0; half < 2; half++) {
+                int at = (u * MULTIPLY + thread / 32) * 64 + lane % 4 * 8 + half * 32;
+                uint4 first = odd ? low[u][1 - half] : low[u][half], second = odd ? high[u][1 - half] : high[u][half];
+                timesWeights(sum[0][half], first, second, at < left && g < rows ? *(const uint4 *)(x + g * apart + at * 2) : none);
+                if (WIDE) timesWeights(sum[1][half], first, second, at < left && g + 8 < rows ? *(const uint4 *)(x + (g + 8) * apart + at * 2) : none);
+            }
+    }
+};
+
+// multiply is for the warps that do. They read the first slot of an operation before its x is there.
 __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, float *sums) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
@@ -241,20 +257,31 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
         int rows = (int)op.rows, inner = (int)op.inner, tiles = (int)op.tiles, begin = firstOf(op);
         bool staged = op.staged;
         int apart = staged ? stretch(inner) : APART;
+        Slot held;
+        int thread = threadAnew();
+        auto take = [&](int left) {
+            ring.come[ring.slot].await(ring.round);
+            if (rows > 8) held.read<true>(ring.at(), thread, left);
+            else held.read<false>(ring.at(), thread, left);
+            __syncwarp();
+            if (lane == 0) ring.gone[ring.slot].arrive();
+            ring.next();
+        };
+        if (begin < tiles) take(inner);
         if (staged) stage(op, xs, room.room, ready);
         _Pragma("unroll 1") for (int tile = begin; tile < tiles; tile += gridDim.x, number++) {
             float sum[2][2][4] = {};
-            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH) {
                 const char *x = staged ? xs + at * 2 : xs + turn % 2 * rows * APART;
-                ring.come[ring.slot].await(ring.round);
                 if (!staged) room.xCome[turn % 2].await(turn / 2 % 2);
-                if (rows > 8) timesSlot<true>(sum, ring.at(), x, apart, rows, inner - at);
-                else timesSlot<false>(sum, ring.at(), x, apart, rows, inner - at);
-                __syncwarp();
-                if (lane == 0) ring.gone[ring.slot].arrive();
-                if (staged) continue;
-                if (lane == 0) room.xGone[turn % 2].arrive();
-                turn++;
+                if (rows > 8) held.times<true>(sum, x, thread, apart, rows, inner - at);
+                else held.times<false>(sum, x, thread, apart, rows, inner - at);
+                if (!staged) {
+                    __syncwarp();
+                    if (lane == 0) room.xGone[turn % 2].arrive();
+                    turn++;
+                }
+                if (at + LENGTH < inner) take(inner - at - LENGTH);
             }
             room.empty[number % 2].await(number / 2 % 2 ^ 1);
             float *to = sums + (number % 2 * MULTIPLY + warp) * 16 * rows;
@@ -265,6 +292,7 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
                 }
             __syncwarp();
             if (lane == 0) room.full[number % 2].arrive();
+            if (tile + gridDim.x < tiles) take(inner);
         }
     }
 }

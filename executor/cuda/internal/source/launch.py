@@ -106,7 +106,7 @@ class Call:
             return struct.pack("q", self.grid)
         if text == "!areas":
             packed = [struct.pack("Qqqqq", area.data_ptr(), *area.shape, area.stride(0), 2 + (area.dtype == torch.float32)) for area in self.operands.values()]
-            return struct.pack("q", len(packed)) + b"".join(packed).ljust(32 * 40, b"\0")
+            return struct.pack("qQ", len(packed), 0) + b"".join(packed).ljust(32 * 40, b"\0")
         if text == "!found":
             return struct.pack("Q", self.found.data_ptr())
         if text[0] == "#":

@@ -60,7 +60,7 @@ func sizeOf(arguments []string) int {
 		case argument == "!turn":
 			bytes += 528
 		case argument == "!areas":
-			bytes += 1288
+			bytes += 1296
 		case argument == "!settings":
 			bytes += 72
 		case argument[0] == '*':

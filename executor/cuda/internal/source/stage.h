@@ -38,9 +38,11 @@ template <class Ready> __device__ void stage(const Op &op, char *xs, float *room
     _Pragma("unroll 1") for (int row = begin; row < rows; row += MULTIPLY) {
         const bf16 *x = op.x + row * op.xStride;
         _Pragma("unroll 4") for (int at = first; at < each; at += by) copyLater(place(row, at), x + at * 8);
+        asm volatile("cp.async.commit_group;" ::: "memory");
     }
-    asm volatile("cp.async.wait_all;" ::: "memory");
     _Pragma("unroll 1") for (int row = begin; row < rows && op.norm; row += MULTIPLY) { // a thread reads what it has copied
+        if (row + MULTIPLY < rows) asm volatile("cp.async.wait_group 1;" ::: "memory"); // a warp has two rows at most
+        else asm volatile("cp.async.wait_group 0;" ::: "memory");
         float sum = 0;
         _Pragma("unroll 4") for (int at = first; at < each; at += by) sum += squares(*place(row, at));
         sum = warpSum(sum);
@@ -53,6 +55,6 @@ template <class Ready> __device__ void stage(const Op &op, char *xs, float *room
         float inverse = inverseRoot<bf16>(sum / (float)op.inner + (float)op.epsilon);
         _Pragma("unroll 4") for (int at = first; at < each; at += by) *place(row, at) = normed(*place(row, at), *place(rows, at), inverse, gemma);
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // the next x here may come by copies
+    asm volatile("cp.async.wait_all; fence.proxy.async.shared::cta;" ::: "memory"); // the next x here may come by copies
     workersMeet();
 }

@@ -81,6 +81,13 @@ __device__ inline float clipped(const Settings &settings, const float *total) {
     return scale > 1 ? 1 : scale; // a NaN norm makes a NaN
 }
 
+// odd is set once an update wrote a NaN or an infinity: only then kernel finite reads weights.
+__device__ unsigned odd;
+
+// narrowest is the least number that is infinite as a weight.
+__device__ inline float narrowest(float) { return __int_as_float(0x7f800000); }
+__device__ inline float narrowest(bf16) { return __int_as_float(0x7f7f8000); }
+
 // Updated is where a parameter's value is kept: in fp32 (a master), or it is the
 // weight. M is the type of the states too.
 template <class M, class W, int N> struct Updated {
@@ -91,6 +98,9 @@ template <class M, class W, int N> struct Updated {
     __device__ void write(const Several<N> &values) const {
         if (master.data) store<N>(master.at(row, column), values);
         store<N>(weight.at(row, column), values);
+        bool finite = true;
+        EACH finite &= fabsf(values.at[i]) < narrowest(W{});
+        if (!finite) odd = 1;
     }
 };
 
