@@ -56,17 +56,11 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	if workload.NewTokens == 0 || graph.Family == "" {
 		return nil
 	}
-	causal, encodes, uncached, head := false, false, false, generates.MatchString(graph.Class)
-	for i := range graph.Layers {
-		switch op := graph.Layers[i].Op.(type) {
-		case modelgraph.StateSpace:
-			causal = true
-		case modelgraph.Attention:
-			causal, encodes, uncached = causal || !op.Bidirectional && !op.Cross, true, uncached || op.Uncached
-		case modelgraph.Head:
-			head = head || !op.Pooled && !labels.MatchString(graph.Class)
-		}
-	}
+	causal, encodes, uncached := attends(graph)
+	head := generates.MatchString(graph.Class) || slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		head, found := layer.Op.(modelgraph.Head)
+		return found && !head.Pooled && !labels.MatchString(graph.Class)
+	})
 	leave := costmodel.Setting{Field: "new_tokens"}
 	switch {
 	case encodes && !causal:
@@ -77,6 +71,19 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 		return refuse("new_tokens", workload.NewTokens, "%s has no KV cache, so each new token is a forward of all tokens: leave %v out, and count the new tokens in %v", graph.Class, leave, costmodel.Setting{Field: "seq"})
 	}
 	return nil
+}
+
+// attends reports whether a layer is causal, whether the model has attention, and whether any of it takes no cache.
+func attends(graph *modelgraph.Graph) (causal, encodes, uncached bool) {
+	for i := range graph.Layers {
+		switch op := graph.Layers[i].Op.(type) {
+		case modelgraph.StateSpace:
+			causal = true
+		case modelgraph.Attention:
+			causal, encodes, uncached = causal || !op.Bidirectional && !op.Cross, true, uncached || op.Uncached
+		}
+	}
+	return causal, encodes, uncached
 }
 
 // generates are Transformers' classes with generate (GenerationMixin), even with unknown layers.
