@@ -37,19 +37,25 @@ func TestMended(t *testing.T) {
 		}
 		class, _ := line["class"].(string)
 		for key, want := range mends[class].Set {
-			if compared++; !reflect.DeepEqual(line[key], want) && (line[key] != nil || reflect.ValueOf(want).Len() > 0) {
+			compared++
+			if !reflect.DeepEqual(line[key], want) && (line[key] != nil || reflect.ValueOf(want).Len() > 0) {
 				t.Errorf("%s: %s is %v, not %v", class, key, line[key], want)
 			}
 		}
 		rules, _ := line["rules"].(map[string]any)
 		for name := range mends[class].Rules {
-			if compared++; rules[name] == nil {
+			compared++
+			if rules[name] == nil {
 				t.Errorf("%s has no rule for %s", class, name)
 			}
 		}
 		entries, _ := line["entries"].([]any)
 		for _, added := range mends[class].Add {
-			if compared++; !slices.ContainsFunc(entries, func(entry any) bool { return entry.([]any)[1] == added[1] }) {
+			compared++
+			if !slices.ContainsFunc(entries, func(entry any) bool {
+				parts, _ := entry.([]any)
+				return len(parts) > 1 && parts[1] == added[1]
+			}) {
 				t.Errorf("%s has no entry %s", class, added[1])
 			}
 		}
