@@ -94,7 +94,11 @@ func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime
 		found, missing := layers.Targeted(graph, targets, target)
 		switch {
 		case !found:
-			return refuse("lora_targets", target, "%q ends no linear layer's name; nearest: %s", target, suffixes(graph, target))
+			whose := ""
+			if workload.Preset != "" {
+				whose = fmt.Sprintf(" (your choice or the default of --preset %s)", workload.Preset)
+			}
+			return refuse("lora_targets", target, "%q%s ends no linear layer's name; nearest: %s; %v takes all", target, whose, suffixes(graph, target), allLinear)
 		case missing != "":
 			return refuse("lora_targets", target, "%q needs %s too: PEFT has both in the experts' gate_up_proj", target, missing)
 		}

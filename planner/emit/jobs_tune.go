@@ -80,7 +80,7 @@ func (model *decoder) plain(plan *devicemap.Plan, program string, families ...st
 	var has string
 	switch {
 	case !slices.Contains(families, model.Type):
-		return &refusal{costmodel.Messagef("the plan for %q is of a model of type %q, for which %s has no layers here: plan it with %v, which takes every type", plan.Model.Name, model.Type, program, costmodel.Set("preset", "transformers"))}
+		return &refusal{costmodel.Messagef("the plan for %q is of a model of type %q, and devmap writes files of %s for %s alone: plan it with %v, which takes every type", plan.Model.Name, model.Type, program, strings.Join(families, ", "), costmodel.Set("preset", "transformers"))}
 	case model.Head*model.Heads != model.Hidden:
 		has = "heads of another size than hidden_size/num_attention_heads"
 	case model.Bias || model.MLPBias:
