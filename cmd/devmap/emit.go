@@ -68,7 +68,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(predicts(plan, file), command.ofRelease(plan, file)); err != nil {
+	if err := command.ofRelease(plan, file); err != nil {
 		return err
 	}
 	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
@@ -112,36 +110,4 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestFaultsOfPlans: each command refuses a plan without devices. The refusal of torchtune's form
-// names the types that it takes. The error for a target that the model lacks names the preset.
-func TestFaultsOfPlans(t *testing.T) {
-	folder := t.TempDir()
-	refuses := func(want string, args ...string) {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		if status := run(t.Context(), args, &stdout, &stderr); status == 0 || !strings.Contains(stderr.String(), want) {
-			t.Errorf("devmap %s: exit status %d, no %q in\n%s", strings.Join(args, " "), status, want, &stderr)
-		}
-	}
-	file := filepath.Join(folder, "plan.json")
-	devmap(t, 0, "plan", "gpt2", "--gpus", "2", "--gpu", "h200", "--mode", "train", "-o", file)
-	var plan map[string]any
-	if err := json.Unmarshal(fixtures.Must(os.ReadFile(file))(t), &plan); err != nil {
-		t.Fatal(err)
-	}
-	for name, devices := range map[string]any{"empty.json": []any{}, "null.json": nil} {
-		plan["devices"] = devices
-		changed := filepath.Join(folder, name)
-		write(t, changed, string(fixtures.Must(json.Marshal(plan))(t)))
-		for _, command := range []string{"emit --for torch-schedule", "simulate", "report"} {
-			refuses("devices: missing: a plan has the predicted memory", append(strings.Fields(command), changed)...)
-		}
-	}
-	tune := strings.Fields("--gpus 2 --gpu h200 --mode train --preset torchtune --seq 512")
-	devmap(t, 0, append([]string{"plan", "gemma-2b", "-o", filepath.Join(folder, "gemma.json")}, tune...)...)
-	refuses("for llama, qwen2, mistral alone", "emit", filepath.Join(folder, "gemma.json"), "--for", "torchtune")
-	refuses("the default of --preset torchtune", append([]string{"plan", "phi-3-mini", "--lora-rank", "8"}, tune...)...)
-	devmap(t, 0, append([]string{"plan", "phi-3-mini", "--lora-rank", "8", "--lora-targets", "all-linear"}, tune...)...)
 }

@@ -103,8 +103,8 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 	if err != nil {
 		return nil, err
 	}
-	if err := predicts(plan, file); err != nil {
-		return nil, err
+	if len(plan.Devices) == 0 && len(plan.Phases) == 0 {
+		return nil, &modelgraph.SyntaxError{File: file, Place: "devices", Msg: "missing: a page shows the predicted memory of each GPU; plan again"}
 	}
 	if err := out.Spare(cmd, command.written(), plan.Model.Source); err != nil {
 		return nil, err
@@ -251,12 +251,4 @@ func spareReport(cmd *cobra.Command, path, model string, others ...string) error
 		return out.Usagef("--report %q: another output has that name: name another file", path)
 	}
 	return out.Spare(cmd, out.Written{Flag: "report", Path: path, Kinds: []string{"page"}}, model)
-}
-
-// predicts refuses a plan without the predicted memory of its GPUs.
-func predicts(plan *devicemap.Plan, file string) error {
-	if len(plan.Devices) > 0 || len(plan.Phases) > 0 {
-		return nil
-	}
-	return &modelgraph.SyntaxError{File: file, Place: "devices", Msg: "missing: a plan has the predicted memory of each GPU; plan again"}
 }

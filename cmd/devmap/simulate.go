@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -112,7 +111,7 @@ func (command *simulateCommand) program(cmd *cobra.Command, file string, data []
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := cmp.Or(predicts(plan, file), command.Contradicted(plan)); err != nil {
+	if err := command.Contradicted(plan); err != nil {
 		return nil, nil, err
 	}
 	if err := command.spare(cmd, plan.Model.Source); err != nil {
