@@ -127,7 +127,7 @@ type Workload struct {
 	// written by hand. Resolving replaces "auto" by the one that follows from strategy and engine.
 	Preset string `json:"preset,omitzero"`
 
-	// BuiltOn is where the preset's program builds the model: gpu or cpu; empty: gpu if it fits.
+	// BuiltOn is where the preset's program builds the model: gpu or cpu. Empty means gpu if the model fits.
 	BuiltOn string `json:"built_on,omitzero"`
 
 	// EvalBatch is each GPU's batch in the preset's evaluation; 0: none. EvalSamples are the

@@ -334,8 +334,7 @@ func having(property func(*emit.Target) bool) string {
 }
 
 // nextCommand is what takes a plan's file: the target of its engine if there
-// is one, else a comparison with the engine's own run. A configuration that the target
-// needs is read by emit.
+// is one that takes the plan, else a comparison with the engine's own run.
 func nextCommand(plan *devicemap.Plan, file string) string {
 	traits := plan.Workload.Strategy.Traits()
 	name := plan.Workload.Runtime
@@ -349,12 +348,19 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 	case plan.Workload.Mode == costmodel.Train:
 		name = cmp.Or(presetProgram(plan), name)
 	}
-	input := &emit.Input{Plan: plan}
-	input.Config, _ = ask.ReadConfig(plan.Model.Source) // nil: the target refuses it if it needs one
-	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && target.Write(io.Discard, input) == nil && !slices.ContainsFunc(plan.Warnings, func(note string) bool { return strings.HasPrefix(note, refuses(name)) }) {
-		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
+	watch := "devmap watch " + emit.Shell(file) + " -- COMMAND"
+	target, err := emit.For(name)
+	if err != nil || refusedBy(target, plan) != nil || slices.ContainsFunc(plan.Warnings, func(note string) bool { return strings.HasPrefix(note, refuses(name)) }) {
+		return watch
 	}
-	return "devmap watch " + emit.Shell(file) + " -- COMMAND"
+	input := &emit.Input{Plan: plan}
+	if target.Config {
+		input.Config, _ = ask.ReadConfig(plan.Model.Source) // nil: the target refuses it
+	}
+	if target.Write(io.Discard, input) != nil {
+		return watch
+	}
+	return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 }
 
 // presetProgram is the program of a plan's preset; the default, transformers, has none.

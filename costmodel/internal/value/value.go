@@ -43,7 +43,7 @@ const (
 	AdaptersBF16 = "bf16" // or fp16, as the base is
 )
 
-// Where the whole model is until the engine cuts it; empty: on the GPU, if it fits there.
+// These are the places of the whole model until the engine cuts it. No value means the GPU, if it fits there.
 const (
 	BuiltOnCPU = "cpu"
 	BuiltOnGPU = "gpu"
